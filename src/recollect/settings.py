@@ -292,11 +292,11 @@ def _setting(name: str) -> str:
 
 
 def _section(path: str | Path | None) -> dict[str, Any]:
-    import yaml
-
     file = Path(path or FILE)
     if path is None and not file.exists():
         return {}
+    import yaml
+
     try:
         content = yaml.safe_load(file.read_text("utf-8"))
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:  # no UTF-8, a number of 5,000 digits, …

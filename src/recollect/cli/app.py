@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from importlib import metadata
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
@@ -91,6 +90,8 @@ app.add_typer(serving.keys, name="keys")
 
 def _version(asked: bool) -> None:
     if asked:
+        from importlib import metadata
+
         say(f"recollect {metadata.version('recollect')}")
         raise typer.Exit
 

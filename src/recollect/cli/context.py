@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.table import Table
@@ -12,8 +12,10 @@ from rich.text import Text
 
 from recollect.cli.shell import DEFAULT, At, Json, Talk, Tokens, User, Where, asked, numbered, remembering
 from recollect.cli.terminal import LEAST, SHORT, drawn, machine, out, printable, say
-from recollect.flow.context import Context
-from recollect.flow.receipt import CONVERSATION, ContextReceipt, Line
+
+if TYPE_CHECKING:
+    from recollect.flow.context import Context
+    from recollect.flow.receipt import ContextReceipt, Line
 
 COLOURS: Final = {
     "overhead": "bright_black",
@@ -135,6 +137,8 @@ def shortened(lines: Sequence[Line]) -> list[Line]:
 
 
 def _row(line: Line) -> tuple[Text, ...]:
+    from recollect.flow.receipt import CONVERSATION
+
     score = "" if line.section in CONVERSATION else f"{line.score:.2f}"
     tokens = f"{line.shown:,}" if line.kept else f"({line.tokens:,})"
     what = printable(" ".join(line.text.split()))

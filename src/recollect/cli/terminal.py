@@ -13,7 +13,6 @@ from unicodedata import category
 import typer
 from rich.cells import cell_len
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from recollect.errors import ConfigError
@@ -121,6 +120,8 @@ def confirm(question: str) -> None:
 @contextmanager
 def bar(what: str) -> Iterator[Callable[[int, int], None]]:
     """A progress bar on stderr where that is a terminal, as the function that moves it."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
         task = progress.add_task(what, total=None)

@@ -18,9 +18,9 @@ def detect(status: int | None, text: str) -> ContextOverflow | None:
     `status` is that of the HTTP reply, 200 for an error inside a stream, None where there is none.
     """
     said = " ".join(text[:LONGEST].replace("\\u003e", ">").replace("\\u003c", "<").split())
-    if status in _OTHER_STATUS or _OTHER.search(said):
+    if status in _OTHER_STATUS or re.search(_OTHER, said):
         return None
-    if not _OVERFLOW.search(said) and not (status in (400, 413) and _NO_BODY.fullmatch(said)):
+    if not re.search(_OVERFLOW, said) and not (status in (400, 413) and re.fullmatch(_NO_BODY, said)):
         return None
     limit = _number(_LIMIT, said)
     if _only_the_reply(limit, said):
@@ -29,8 +29,9 @@ def detect(status: int | None, text: str) -> ContextOverflow | None:
     return ContextOverflow(problem, limit, _size(said), _number(_REPLY, said))
 
 
-def _any(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(patterns), re.IGNORECASE)
+def _any(*patterns: str) -> str:
+    """A pattern for any of these; compiled where one is needed, as that takes long, and few providers ever say so."""
+    return f"(?i:{'|'.join(patterns)})"
 
 
 _NUMBER: Final = r"(\d{1,3}(?:[,_]\d{3})+|\d{1,12})(?!\d)"
@@ -115,13 +116,13 @@ _REPLY: Final = _any(
 _ASKED_TO_ANSWER: Final = _any(rf"max_(?:completion_|output_|new_)?tokens\W* is too (?:large|long|high): {_NUMBER}")
 
 
-def _number(pattern: re.Pattern[str], text: str) -> int | None:
+def _number(pattern: str, text: str) -> int | None:
     numbers = _numbers(pattern, text)
     return numbers[0] if numbers else None
 
 
-def _numbers(pattern: re.Pattern[str], text: str) -> list[int]:
-    match = pattern.search(text)
+def _numbers(pattern: str, text: str) -> list[int]:
+    match = re.search(pattern, text)
     found = [group for group in match.groups() if group] if match else []
     return [int(group.replace(",", "").replace("_", "")) for group in found]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import NamedTuple
 
 
@@ -19,6 +19,6 @@ class Migration(NamedTuple):
 @cache
 def steps(engine: str) -> tuple[Migration, ...]:
     """Every step this version knows for an engine, in order."""
-    folder = resources.files("recollect.store") / "sql" / engine
+    folder = Path(__file__).with_name("sql") / engine
     found = [(re.fullmatch(r"(\d{3})_(\w+)\.sql", file.name), file) for file in folder.iterdir()]
     return tuple(sorted(Migration(int(name[1]), name[2], file.read_text("utf-8")) for name, file in found if name))

@@ -27,8 +27,8 @@ LIMIT: Final = 256 * 2**20
 COMPARED: Final = 64 * 2**20
 """Bytes of an owner's vectors up to which all of them are compared; above, their signs tell which are worth it."""
 
-BESIDE: Final = 48
-"""Bytes of what is known about a vector."""
+BESIDE, AN_OWNER = 48, 3_000
+"""Bytes of what is known about a vector, and of an owner who has none."""
 
 CHUNK, BLOCK = 8_192, 512
 """How many vectors get their signs at a time, and how many of them are read at a time: few, or memory is given back to
@@ -71,7 +71,7 @@ class _Held:
 
     @property
     def bytes(self) -> int:
-        return sum(column.nbytes for column in self._all.columns())
+        return AN_OWNER + sum(column.nbytes for column in self._all.columns())
 
     def add(self, more: Rows, last: int) -> None:
         self.last = last
@@ -80,7 +80,7 @@ class _Held:
         if self.mean is None:
             self.mean = more.vector.mean(axis=0)
         if self.signs:
-            more = replace(more, bits=signs(more.vector - self.mean))
+            more = replace(more, bits=signs(more.vector, self.mean))
         if not self.vectors:
             more = replace(more, vector=more.vector[:, :0])
         count = len(self.rows.position)
@@ -104,6 +104,7 @@ class VectorCache:
         self._limit, self._compared = limit, compared
         self._lock = threading.Lock()
         self._held: OrderedDict[tuple[int, int], _Held] = OrderedDict()
+        self._bytes = 0
 
     def nearest(self, db: apsw.Connection, owner: int, model: int, asked: VectorQuery) -> Iterator[Scored]:
         """Cosines and positions of an owner's rows of a model that pass, as that connection sees them, in blocks.
@@ -127,26 +128,30 @@ class VectorCache:
         """Forgets everything."""
         with self._lock:
             self._held.clear()
+            self._bytes = 0
 
     def _current(self, db: apsw.Connection, owner: int, model: int, size: int) -> _Held | None:
         *state, last = db.execute(_STATE, (owner, model)).fetchone() or (0, 0, None)
         held = self._held.pop((owner, model), None)
+        self._bytes -= held.bytes if held else 0
         if held is None or held.state != state or held.size != size or self._outgrown(held):
             count = db.execute(_COUNT, (owner, model)).get
             if count * (words(size) * 8 + BESIDE) > self._limit:
                 return None
             few = count * (size * 4 + words(size) * 8 + BESIDE) <= self._limit
             held = _Held(state, size, count, vectors=few, signs=not few or count * size * 4 > self._compared)
-        self._held[owner, model] = held
         if held.last < (last or 0):
             for more, loaded in _loaded(db, owner, model, size, held.last):
                 held.add(more, loaded)
-            while len(self._held) > 1 and sum(other.bytes for other in self._held.values()) > self._limit:
-                self._held.popitem(last=False)
+        self._held[owner, model] = held
+        self._bytes += held.bytes
+        while len(self._held) > 1 and self._bytes > self._limit:
+            self._bytes -= self._held.popitem(last=False)[1].bytes
         return held
 
     def _outgrown(self, held: _Held) -> bool:
-        return held.bytes > self._limit or (not held.signs and held.bytes > 2 * self._compared)
+        rows = held.bytes - AN_OWNER
+        return rows > self._limit or (not held.signs and rows > 2 * self._compared)
 
 
 def _scored(rows: Rows, asked: VectorQuery) -> Scored:

@@ -46,7 +46,7 @@ _WALK: Final = scopes.by_scope(
 )
 _SCAN: Final = scopes.by_scope(
     "<what> FROM json_each(?2) AS wanted CROSS JOIN message ON message.position = wanted.value"
-    " CROSS JOIN scope ON scope.id = message.session WHERE <in scope> ORDER BY wanted.key"
+    " CROSS JOIN scope ON scope.id = message.session WHERE <in scope> ORDER BY wanted.rowid"
 )
 _GET: Final = scopes.by_scope(
     f"{_ENTRY} FROM json_each(?2) AS wanted CROSS JOIN message ON message.id = wanted.value"

@@ -90,11 +90,16 @@ def fill(room: Rows, start: int, rows: Sequence[Any]) -> int:
     end, size = start + len(whole), room.vector.shape[1]
     id, position, scope, kind, at, role, _, data = zip(*whole, strict=True)
     times = (NEVER if moment is None else moment for moment in at)
-    given = (id, position, scope, times, map(number, kind), map(number, role))
+    given = (id, position, scope, times, _numbered(kind), _numbered(role))
     for column, values in zip(room.columns(), given, strict=False):
         column[start:end] = np.fromiter(values, column.dtype, len(whole))
     room.vector[start:end] = unit(numbers(data, size))
     return end
+
+
+def _numbered(names: Sequence[str | None]) -> Iterable[int]:
+    """The number of each name; there are few different ones."""
+    return map({name: number(name) for name in set(names)}.__getitem__, names)
 
 
 def numbers(data: Sequence[bytes], size: int) -> NDArray[np.float32]:

@@ -20,13 +20,13 @@ _BY_HALF, _BY_ALL = 50, 400
 _FAR: Final = 65_535
 
 
-def signs(directions: NDArray[np.float32]) -> NDArray[np.uint64]:
-    """A row of bits for each direction."""
+def signs(directions: NDArray[np.float32], mean: NDArray[np.float32] | float = 0.0) -> NDArray[np.uint64]:
+    """A row of bits for each direction: where it is above the mean."""
     import numpy as np
 
     rows, size = directions.shape
     packed = np.zeros((rows, words(size) * 8), np.uint8)
-    packed[:, : -(-size // 8)] = np.packbits(directions > 0, axis=1)
+    packed[:, : -(-size // 8)] = np.packbits(directions > mean, axis=1)
     return packed.view(np.uint64)
 
 
