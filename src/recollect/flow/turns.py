@@ -7,12 +7,27 @@ the results of the tools it called. Cutting between turns, or taking a whole ste
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from recollect.types import Message, Text, Thinking, ToolCall, ToolResult
 
 ITEMS: Final = "openai-responses"
 """The shape in which each thought and each call of an answer is a message."""
+
+
+@dataclass(slots=True, eq=False)
+class Turn:
+    """A turn by the indexes of its messages: where it starts, those that are still `live`, and their tokens."""
+
+    start: int
+    cost: int = 0
+    live: list[int] = field(default_factory=list)
+    pinned: bool = False
+
+    def asked(self, messages: Sequence[Message]) -> int:
+        """As how many turns it counts: late results make one of several."""
+        return max(1, sum(messages[index].role == "user" for index in self.live))
 
 
 def turns(messages: Sequence[Message]) -> list[tuple[Message, ...]]:
