@@ -41,10 +41,9 @@ def turns(messages: Sequence[Message]) -> list[tuple[Message, ...]]:
             found.append([])
         for result in message.tool_results:
             home = homes.pop(result.call_id, len(found))
-            while home < len(found) - 1:
-                late = found.pop()
-                found[-1] += late
-            homes = {id: min(place, len(found) - 1) for id, place in homes.items()}
+            if home < len(found) - 1:
+                found[home:] = [[one for turn in found[home:] for one in turn]]
+                homes = {id: min(place, home) for id, place in homes.items()}
         found[-1].append(message)
         homes.update((call.id, len(found) - 1) for call in message.tool_calls)
     return [tuple(turn) for turn in found]
