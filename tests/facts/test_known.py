@@ -251,3 +251,27 @@ def test_what_is_known_rests_on_all_that_it_cites(said: list[Statement]) -> None
     found, sources = known(said), {one.id: one.sources for one in said}
     for fact in found.standing:
         assert {source for id in found.rests[fact.key] for source in sources[id]} >= set(fact.sources)
+
+
+some_words = st.sets(st.sampled_from(["rome", "report", "flight", "12", "ann", "draft"]), min_size=1).map(sorted)
+
+
+@given(st.lists(some_words, max_size=8, unique_by=tuple), some_words)
+def test_an_end_in_fewer_words_is_that_of_the_only_plan_which_has_them_all(
+    plans: list[list[str]], end: list[str]
+) -> None:
+    named = [" ".join(words) for words in plans]
+    fits = [name for words, name in zip(plans, named, strict=True) if set(end) <= set(words)]
+    said = " ".join(end)
+    done = [said] if said in named else fits if len(fits) == 1 else []
+    found = known([*(plan(day, name) for day, name in enumerate(named)), plan(9, said, ended=True)])
+    assert [fact.value for fact in found.standing] == [name for name in named if name not in done]
+
+
+def test_a_plan_is_found_by_its_words_among_thousands() -> None:
+    said = [plan(0, f"write report {n} of the team") for n in range(2_000)]
+    said += [plan(1, f"report {n}", ended=True) for n in range(2_000)]
+    started = time.thread_time()
+    found = known(said)
+    assert time.thread_time() - started < 2
+    assert (len(found.standing), len(found.past)) == (0, 2_000)

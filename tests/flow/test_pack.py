@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from random import Random
+from unittest.mock import Mock, patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.flow.pack import CUT, Moment, distinct, excerpt, one_by_one, pack
+from recollect.flow.pack import CUT, Moment, _alike, distinct, excerpt, one_by_one, pack
 
 START = datetime(2023, 5, 8, tzinfo=UTC)
 sentences = st.lists(
@@ -157,6 +158,29 @@ def test_a_change_of_mind_is_no_repetition(one: str, other: str) -> None:
     long = "I decided that we {} take the flat in the old town of Oslo that we saw with the agent on our trip by train"
     moments = [said(f"m{n}", "a", n, START, long.format(words)) for n, words in enumerate((one, other))]
     assert len(list(distinct(moments))) == 2
+
+
+changes = st.sets(st.sampled_from([*"abcdefghijklmnopqrst", "12", "Ann", "ann,"]), max_size=2)
+
+
+@given(st.lists(changes, min_size=8, max_size=20), st.integers(5, 20))
+def test_many_texts_are_told_apart_as_few_are(changed: list[set[str]], size: int) -> None:
+    texts = [" ".join(sorted({*"abcdefghijklmnopqrst"[:size]} ^ words)) for words in changed]
+    moments = [said(f"m{n}", "a", n, START, text) for n, text in enumerate(texts)]
+    with patch("recollect.flow.pack.FEW", 2):
+        many = list(distinct(moments))
+    assert many == list(distinct(moments))
+
+
+@pytest.mark.parametrize("what", ["order {}", "the one of Mr X{}"])
+def test_a_text_is_compared_with_few_of_thousands_like_it(what: str) -> None:
+    rest = "in the shop of the old town was sent by train on the same day as all that we had for her"
+    texts = [f"{what.format(n)} {rest}" for n in range(500)]
+    texts += [text.replace("her", "her mother") for text in texts]
+    moments = [said(f"m{n}", "a", n, START, text) for n, text in enumerate(texts)]
+    with patch("recollect.flow.pack._alike", Mock(wraps=_alike)) as compared:
+        assert len(list(distinct(moments))) == 500
+    assert compared.call_count < 2_000
 
 
 def test_one_by_one_gives_a_hit_a_turn() -> None:

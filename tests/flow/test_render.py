@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from collections import Counter
 from typing import Any
 
@@ -308,3 +309,12 @@ def test_of_the_marks_for_a_cache_the_systems_and_the_newest_stay() -> None:
     sent = sendable(render(parse([system, *asked, odd], "openai"), "openai"))
     assert "cache_control" in sent[0]["content"][0]
     assert [wire["content"] for wire in sent if "cache_control" in wire] == [f"question {n}" for n in (2, 3, 4)]
+
+
+@pytest.mark.parametrize("shape", ["anthropic", "gemini"])
+def test_thousands_of_neighbours_are_put_together_at_once(shape: str) -> None:
+    messages = [Message("user", f"line {n}") for n in range(8_000)]
+    started = time.thread_time()
+    (one,) = render(messages, shape)
+    assert time.thread_time() - started < 5
+    assert [part["text"] for part in one["content" if shape == "anthropic" else "parts"]] == [m.text for m in messages]

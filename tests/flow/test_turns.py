@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from itertools import takewhile
 from typing import Any
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from recollect.flow.render import parse, render
 from recollect.flow.shapes import SHAPES
-from recollect.flow.turns import answerable
+from recollect.flow.turns import answerable, turns
 from recollect.flow.validate import validate
 from recollect.types import Message, Part, Text, Thinking, ToolCall, ToolResult
 
@@ -152,3 +153,12 @@ def test_what_the_model_said_in_one_go_stays_together_where_each_item_is_a_messa
 ) -> None:
     kept = answerable(parse([user("hi"), *items], "openai-responses"))
     assert list(render(kept, "openai-responses")) == [user("hi"), *left]
+
+
+def test_thousands_of_results_of_one_answer_are_one_turn_at_once() -> None:
+    calls = tuple(ToolCall(f"c{n}", "look") for n in range(6_000))
+    results = [Message("tool", (ToolResult(call.id, "found"),)) for call in calls]
+    talk = [Message("user", "go"), Message("assistant", calls), *results]
+    started = time.thread_time()
+    assert turns(talk) == [tuple(talk)]
+    assert time.thread_time() - started < 1

@@ -353,6 +353,19 @@ def test_results_of_one_answer_that_never_fit_are_looked_through_once(
     assert climbed.call_count < 10
 
 
+def test_turns_that_must_stay_and_never_fit_are_looked_through_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    climbed = Mock(wraps=ladder)
+    monkeypatch.setattr("recollect.flow.window.ladder", climbed)
+    it, at_once = (Window(words, Limits(500, min_turns=300)) for _ in range(2))
+    for n in range(300):
+        said = [user("word " * 100), call(f"c{n}"), result(f"c{n}", "word " * 100), Message("assistant", "word " * 60)]
+        for message in said:
+            it.append(message)
+    at_once.extend(map(it.original, range(1_200)))
+    assert told(it) == told(at_once)
+    assert climbed.call_count < 100
+
+
 def told(window: Window) -> int:
     try:
         return len(window.messages)

@@ -83,7 +83,7 @@ limits = st.builds(
     last_messages=st.one_of(st.none(), st.none(), st.integers(1, 12)),
     last_turns=st.one_of(st.none(), st.none(), st.integers(1, 6)),
     low_water=st.sampled_from((0.3, 0.5, 0.7, 1.0)),
-    min_turns=st.sampled_from((1, 1, 2, 3)),
+    min_turns=st.sampled_from((1, 1, 2, 3, 9)),
     min_messages=st.sampled_from((1, 2, 2, 5)),
 )
 

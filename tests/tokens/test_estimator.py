@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from unittest.mock import Mock, patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import ConfigError
+from recollect import Memory, store
+from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.tokens import counter, estimate
-from recollect.tokens.estimator import estimator
+from recollect.tokens.estimator import cut, estimator
 from tests.tokens.token_samples import texts
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=300)
@@ -140,3 +142,12 @@ def test_white_space_however_long_is_not_under_counted(blank: str, times: int, e
 def test_a_long_text_counts_at_least_the_sum_of_what_it_must() -> None:
     assert estimate("word " * 1000) >= 1000
     assert estimate("字" * 1000) >= 1000
+
+
+def test_a_question_of_any_length_is_counted_once_while_a_context_is_built_for_it() -> None:
+    memory = Memory(store.open(":memory:"))
+    with patch("recollect.tokens.estimator.cut", Mock(wraps=cut)) as counted, memory:
+        with pytest.raises(BudgetTooSmall):
+            memory.session("trip", user="ada").context("Where do we go? " * 50_000, budget=8_000)
+        long = [call for call in counted.call_args_list if len(call.args[0]) > 100_000]
+    assert len(long) == 1

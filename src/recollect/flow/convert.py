@@ -173,28 +173,32 @@ def _kind(part: Opaque) -> str:
 
 def join(placed: list[Placed], shape: Shape) -> list[Placed]:
     """Neighbours that the shape wants in one message, put together; what was read from it stays as it was."""
-    out: list[Placed] = []
+    groups: list[list[Placed]] = []
     for item in placed:
-        if out and _belong(out[-1], item, shape):
-            out[-1] = _together(out[-1], item, shape)
+        if groups and _belongs(item, groups[-1], shape):
+            groups[-1].append(item)
         else:
-            out.append(item)
-    return out
+            groups.append([item])
+    return [_together(group, shape) if len(group) > 1 else group[0] for group in groups]
 
 
-def _belong(first: Placed, second: Placed, shape: Shape) -> bool:
-    if first.native and second.native:
+def _belongs(item: Placed, group: list[Placed], shape: Shape) -> bool:
+    first = group[0]
+    if len(group) == 1 and first.native and item.native:
         return False
     turn = shape.turns.get(first.message.role)
-    if turn is None or turn != shape.turns.get(second.message.role):
+    if turn is None or turn != shape.turns.get(item.message.role):
         return False
-    return shape.strict or turn == "tool" or bool(first.message.tool_calls)
+    return shape.strict or turn == "tool" or any(one.message.tool_calls for one in group)
 
 
-def _together(first: Placed, second: Placed, shape: Shape) -> Placed:
-    a, b = first.message, second.message
-    parts = sorted((*a.parts, *b.parts), key=lambda part: not isinstance(part, ToolResult))
-    role = "tool" if "tool" in (a.role, b.role) else a.role
-    extra = a.extra if first.native else b.extra
-    merged = a.replace(role=role, content=tuple(parts), name=a.name or b.name, extra=extra, shape=shape.name)
-    return Placed(merged, first.source, False)
+def _together(group: list[Placed], shape: Shape) -> Placed:
+    messages = [one.message for one in group]
+    first, last = messages[0], messages[-1]
+    parts = [part for message in messages for part in message.parts]
+    parts.sort(key=lambda part: not isinstance(part, ToolResult))
+    role = "tool" if any(message.role == "tool" for message in messages) else first.role
+    name = next((message.name for message in messages if message.name), last.name)
+    extra = first.extra if len(group) == 2 and group[0].native else last.extra
+    merged = first.replace(role=role, content=tuple(parts), name=name, extra=extra, shape=shape.name)
+    return Placed(merged, group[0].source, False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, partial
@@ -29,6 +29,12 @@ MIN_WORDS: Final = 8
 """Words below which a piece of a sentence says nothing."""
 _TELLING: Final = re.compile(r"\d|^\W*(?:not?|never|cannot|without)\b|n['\u2019]t\b")
 """Words that change what is said: numbers, and those that deny it."""
+_MARKS: Final = ".,;:!?()\"'"
+"""What may stand around a name."""
+FEW: Final = 24
+"""Texts up to which a further one is compared with each; of more, with those that it shares telling words with."""
+_Said: TypeAlias = tuple[str, set[str]]
+"""A text and its words."""
 
 
 class Moment(NamedTuple):
@@ -121,19 +127,35 @@ def of_sessions(moments: Iterable[Moment], most: int | None, sessions: set[str])
 
 def distinct(moments: Iterable[Moment], said: Iterable[str] = ()) -> Iterator[Moment]:
     """The moments without those that say nearly the same as an earlier one, or just what was `said`."""
-    seen: dict[int, list[tuple[str, set[str]]]] = {}
+    seen, under = list[_Said](), dict[str, list[_Said]]()
     exact = set(said)
     for moment in moments:
         if moment.text in exact:
             continue
         exact.add(moment.text)
-        said = set(moment.text.lower().split())
-        size, slack = len(said), len(said) // 8
-        sizes = range(size - slack, size + slack + 1) if size > 3 else ()
-        if any(_alike(moment.text, said, *other) for near in sizes for other in seen.get(near, ())):
-            continue
-        seen.setdefault(size, []).append((moment.text, said))
+        words = set(moment.text.lower().split())
+        if len(words) > 3:
+            few = len(seen) < FEW
+            others = seen if few else [other for word in words if word in under for other in under[word]]
+            size, slack = len(words), len(words) // 8
+            if any(_alike(moment.text, words, *other) for other in others if abs(len(other[1]) - size) <= slack):
+                continue
+            seen.append((moment.text, words))
+            for other in () if len(seen) < FEW else seen if few else seen[-1:]:
+                for word in _common(*other, under):
+                    under.setdefault(word, []).append(other)
         yield moment
+
+
+def _common(text: str, words: set[str], under: Mapping[str, Sized]) -> list[str]:
+    """Words of which every text like this one has at least one; those that the fewest texts are `under` so far.
+
+    A number, name or denial is enough, for those must be the same; else it takes one word more than may differ.
+    """
+    names = {name.lower() for name in NAME.findall(text)}
+    firm = [word for word in words if _TELLING.search(word) or word.strip(_MARKS) in names]
+    enough = 1 if firm else 1 + int(DIFFERENT * len(words))
+    return sorted(firm or words, key=lambda word: len(under.get(word, ())))[:enough]
 
 
 def _alike(text: str, one: set[str], before: str, other: set[str]) -> bool:
@@ -143,7 +165,7 @@ def _alike(text: str, one: set[str], before: str, other: set[str]) -> bool:
     if differ > DIFFERENT * both or any(map(_TELLING.search, one ^ other)):
         return False
     named = {name.lower() for name in (*NAME.findall(text), *NAME.findall(before))}
-    return named.isdisjoint(word.strip(".,;:!?()\"'") for word in one ^ other)
+    return named.isdisjoint(word.strip(_MARKS) for word in one ^ other)
 
 
 def excerpt(moment: Moment, words: Words, asked: set[str], fits: Callable[[str], bool]) -> str | None:

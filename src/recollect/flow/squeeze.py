@@ -66,7 +66,7 @@ def ladder(
     """
     by_turn = [list(steps(messages, turn)) for turn in turns]
     shown = [index for turn in turns for index in turn]
-    newest = by_turn[-1][-1] if by_turn and by_turn[-1] else []
+    newest = set(by_turn[-1][-1]) if by_turn and by_turn[-1] else set[int]()
     results = [index for index in shown if messages[index].role == "tool"]
     asked = max((index for index in shown if messages[index].role == "user"), default=0)
     old_words = [index for index in shown if (follows or index < asked) and messages[index].role != "tool"]

@@ -7,12 +7,27 @@ the results of the tools it called. Cutting between turns, or taking a whole ste
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from recollect.types import Message, Part, Text, Thinking, ToolCall, ToolResult
 
 ITEMS: Final = "openai-responses"
 """The shape in which each thought and each call of an answer is a message."""
+
+
+@dataclass(slots=True, eq=False)
+class Turn:
+    """A turn by the indexes of its messages: where it starts, those that are still `live`, and their tokens."""
+
+    start: int
+    cost: int = 0
+    live: list[int] = field(default_factory=list)
+    pinned: bool = False
+
+    def asked(self, messages: Sequence[Message]) -> int:
+        """As how many turns it counts: late results make one of several."""
+        return max(1, sum(messages[index].role == "user" for index in self.live))
 
 
 def turns(messages: Sequence[Message]) -> list[tuple[Message, ...]]:
@@ -26,10 +41,9 @@ def turns(messages: Sequence[Message]) -> list[tuple[Message, ...]]:
             found.append([])
         for result in message.tool_results:
             home = homes.pop(result.call_id, len(found))
-            while home < len(found) - 1:
-                late = found.pop()
-                found[-1] += late
-            homes = {id: min(place, len(found) - 1) for id, place in homes.items()}
+            if home < len(found) - 1:
+                found[home:] = [[one for turn in found[home:] for one in turn]]
+                homes = {id: min(place, home) for id, place in homes.items()}
         found[-1].append(message)
         homes.update((call.id, len(found) - 1) for call in message.tool_calls)
     return [tuple(turn) for turn in found]

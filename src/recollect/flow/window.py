@@ -19,7 +19,7 @@ from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.flow.receipt import Entry, Receipt, Verdict
 from recollect.flow.shorten import Count
 from recollect.flow.squeeze import Edit, ladder
-from recollect.flow.turns import steps
+from recollect.flow.turns import Turn, steps
 from recollect.types import Message, ToolCall, ToolResult
 
 
@@ -57,25 +57,15 @@ FORGOTTEN: Final = Message("system")
 
 
 @dataclass(slots=True, eq=False)
-class _Turn:
-    """A turn by the indexes of its messages: where it starts, those that are still `live`, and their tokens."""
-
-    start: int
-    cost: int = 0
-    live: list[int] = field(default_factory=list)
-    pinned: bool = False
-
-
-@dataclass(slots=True, eq=False)
 class Window:
     """A conversation as a model should see it. Append messages; read `messages`, `tokens`, `receipt`."""
 
     # Everything that came stays in `_messages`. Shown are system messages, the turns from number `_first` on and, of
     # those before it, the `_pinned` ones; `_edits` has what stands in the place of a message, by its index. `_calls`
     # has the message of each tool call without a result. `_view` is what `messages` gives, None once that is outdated.
-    # A cut that is `_due` is made once the window is read or more comes, but for what would change nothing of it: all
-    # where it is `_full`, for pinned turns alone are over the budget, and more of the newest step where that is
-    # `_held`, over the limits after all measures; then that is whether it is over the budget, else None.
+    # A cut that is `_due` is made once the window is read or more comes, but for what would change nothing of it: up to
+    # `_full` turns, where what must stay is over the budget after all measures, and more of the newest step where that
+    # is `_held`, over the limits after all measures; then that is whether it is over the budget, else None.
 
     count: Count
     limits: Limits = field(default_factory=Limits)
@@ -83,8 +73,8 @@ class Window:
     _messages: list[Message] = field(default_factory=list, init=False, repr=False)
     _counts: list[int] = field(default_factory=list, init=False, repr=False)
     _systems: list[int] = field(default_factory=list, init=False, repr=False)
-    _turns: list[_Turn] = field(default_factory=list, init=False, repr=False)
-    _pinned: list[_Turn] = field(default_factory=list, init=False, repr=False)
+    _turns: list[Turn] = field(default_factory=list, init=False, repr=False)
+    _pinned: list[Turn] = field(default_factory=list, init=False, repr=False)
     _calls: dict[str, int] = field(default_factory=dict, init=False, repr=False)
     _first: int = field(default=0, init=False, repr=False)
     _edits: dict[int, Edit] = field(default_factory=dict, init=False, repr=False)
@@ -92,7 +82,7 @@ class Window:
     _tokens: int = field(default=0, init=False, repr=False)
     _ceiling: float = field(default=0, init=False, repr=False)
     _due: bool = field(default=False, init=False, repr=False)
-    _full: bool = field(default=False, init=False, repr=False)
+    _full: float = field(default=0, init=False, repr=False)
     _held: bool | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -164,7 +154,7 @@ class Window:
         """Replace the message that came as number `index` by a changed copy; its tokens stay as counted."""
         self._settle()
         self._messages[index] = message
-        self._view, self._full, self._held = None, False, None
+        self._view, self._full, self._held = None, 0, None
         if (edit := self._edits.get(index)) and edit.message:
             short = edit.message.replace(metadata=message.metadata)
             self._edits[index] = replace(edit, message=short)
@@ -195,7 +185,7 @@ class Window:
         left = [turn for turn in (*pinned, *self._turns[first : self._first]) if turn not in self._pinned]
         return Receipt(tuple(self._forget(left, edits)), self._tokens, self.overhead, budget)
 
-    def _forget(self, left: list[_Turn], edits: dict[int, Edit]) -> Iterator[Entry]:
+    def _forget(self, left: list[Turn], edits: dict[int, Edit]) -> Iterator[Entry]:
         gone = [index for turn in left for index in turn.live]
         changed = {i: edit for i, edit in self._edits.items() if edits.get(i) is not edit}
         for index in sorted({*gone, *changed}):
@@ -226,7 +216,7 @@ class Window:
             self._systems.append(index)
             return
         if role == "user" or not self._turns:
-            self._turns.append(_Turn(index))
+            self._turns.append(Turn(index))
         turn = self._turns[-1]
         turn.cost += tokens
         turn.live.append(index)
@@ -268,7 +258,7 @@ class Window:
                 dropped = (i for i in range(turn.start, after.start) if self._messages[i].role != "system")
                 self._edits.update(dict.fromkeys(dropped, OLDEST))
         self._pinned = [turn for turn in self._pinned if turn.start < self._turns[home].start]
-        self._first, self._full, self._held = home, False, None
+        self._first, self._full, self._held = home, 0, None
 
     def _turn_of(self, index: int) -> int:
         return bisect_right(self._turns, index, key=lambda turn: turn.start) - 1
@@ -288,7 +278,8 @@ class Window:
         if any(self._calls.get(result.call_id, start) < start for result in message.tool_results):
             return False
         goes_on = message.role == "tool" or message.role == self._messages[-1].role == "assistant"
-        return self._full or (goes_on and self._held is (self._tokens > self._ceiling))
+        full = len(self._turns) + (message.role == "user") <= self._full
+        return full or (goes_on and self._held is (self._tokens > self._ceiling))
 
     def _settle(self) -> None:
         """Make the cut that is due."""
@@ -301,8 +292,16 @@ class Window:
         self._drop_turns(low)
         if self._tokens > self._ceiling or self._crowded():
             self._squeeze(low, self._ceiling)
-        self._full = sum(turn.cost for turn in self._pinned) > self._ceiling
+        self._full = self._turns_without_change()
         self._held = self._tokens > self._ceiling if self._over(self._ceiling) and self._ends_in_a_step() else None
+
+    def _turns_without_change(self) -> float:
+        """How many turns there may be before one can leave, where older ones that must stay are over the budget."""
+        if sum(turn.cost for turn in self._pinned) > self._ceiling:
+            return float("inf")
+        old = self._tokens - sum(turn.cost for turn in self._turns[-self.limits.min_messages :])
+        asked = sum(turn.asked(self._messages) for turn in self._turns)
+        return len(self._turns) + self.limits.min_turns - asked if old > self._ceiling else 0
 
     def _ends_in_a_step(self) -> bool:
         """Whether all that always stays for being last is one step."""
@@ -329,7 +328,7 @@ class Window:
         """The first of the turns that must stay."""
         number = size = 0
         for back, turn in enumerate(reversed(self._turns), 1):
-            number += max(1, sum(self._messages[index].role == "user" for index in turn.live))
+            number += turn.asked(self._messages)
             size += len(turn.live)
             if number >= self.limits.min_turns and size >= self.limits.min_messages:
                 return len(self._turns) - back
@@ -374,7 +373,7 @@ class Window:
         if edit.message is None:
             turn.live.remove(index)
 
-    def _shown_turns(self) -> Iterator[_Turn]:
+    def _shown_turns(self) -> Iterator[Turn]:
         yield from self._pinned
         yield from self._turns[self._first :]
 

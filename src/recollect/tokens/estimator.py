@@ -20,8 +20,11 @@ from recollect.tokens.weights import WEIGHTS
 
 UNIT: Final = 64
 """Weights are in units of 1/64 of a token."""
-KEPT, MAX_KEPT = 512, 10_000
-"""How many counts are remembered, of texts up to how many characters."""
+KEPT, MAX_KEPT, KEPT_LONG = 512, 10_000, 2
+"""How many counts are remembered, of texts up to how many characters, and of how many longer ones.
+
+While a context is built, its question is counted again and again: as it came and with memory in front of it.
+"""
 LINES, MAX_LINE = 4_096, 1_000
 """How many lines are remembered, of up to how many bytes: memory in a prompt is lines that were counted before."""
 FEW: Final = 4
@@ -157,8 +160,7 @@ def estimator(family: str = "any") -> TokenCounter:
             lines[new[0]] = tokens, weight
         return tokens, weight
 
-    @remembered(KEPT)
-    def kept(text: str) -> int:
+    def counted(text: str) -> int:
         raw = encode(text)
         tokens, weight, new = blanks(raw), 0, list[bytes]()
         for line in raw.split(b"\n"):
@@ -171,9 +173,11 @@ def estimator(family: str = "any") -> TokenCounter:
             tokens, weight = tokens + more, weight + heavier
         return min(START + tokens - -weight // UNIT, len(raw))
 
+    kept, kept_long = remembered(KEPT)(counted), remembered(KEPT_LONG)(counted)
+
     def estimate(text: str) -> int:
         """A number of tokens that is seldom too low; of texts that come again it is remembered."""
-        return kept(text) if len(text) <= MAX_KEPT else kept.__wrapped__(text)
+        return kept(text) if len(text) <= MAX_KEPT else kept_long(text)
 
     return estimate
 

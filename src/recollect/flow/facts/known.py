@@ -70,9 +70,27 @@ class Known:
         return [fact for fact in (*self.past, *self.standing) if fact.key == key]
 
 
+class _Standing(dict[str, Fact]):
+    """The facts that stand, by their keys. A plan is found by its words without a look at all others."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._by_word: dict[str, set[str]] = {}
+
+    def __setitem__(self, key: str, fact: Fact) -> None:
+        super().__setitem__(key, fact)
+        for word in _words(key) if fact.type == "action_item" else ():
+            self._by_word.setdefault(word, set()).add(key)
+
+    def plans(self, words: frozenset[str]) -> list[str]:
+        """The keys of the plans that have all of these words, of which there must be one."""
+        near = min((self._by_word.get(word, set()) for word in words), key=len, default=set[str]())
+        return [key for key in near if key in self and self[key].type == "action_item" and words <= _words(key)]
+
+
 def known(statements: Iterable[Statement]) -> Known:
     """What follows from these statements, in whatever order they are given."""
-    standing, past, rests = dict[str, Fact](), list[Fact](), dict[str, tuple[str, ...]]()
+    standing, past, rests = _Standing(), list[Fact](), dict[str, tuple[str, ...]]()
     repeated = dict[str, _Cited]()
     for one in sorted(statements, key=lambda one: (one.order, one.id)):
         if (said := _of_whom(one, standing)) is None:
@@ -124,7 +142,7 @@ def opposite(key: str) -> str:
     return f"{_OPPOSITE[verb]}:{what}" if colon and verb in _OPPOSITE else ""
 
 
-def _ends(said: Statement, standing: Mapping[str, Fact]) -> list[str]:
+def _ends(said: Statement, standing: _Standing) -> list[str]:
     """The keys that a statement ends, of those that stand; with a person go all facts about that person."""
     meant = _meant(said, standing)
     also = [f"{meant}:{about}" for about in sorted(ABOUT)] if meant and is_someone(meant) else []
@@ -134,7 +152,7 @@ def _ends(said: Statement, standing: Mapping[str, Fact]) -> list[str]:
     return [key for key in (meant, *also) if key in standing]
 
 
-def _meant(said: Statement, standing: Mapping[str, Fact]) -> str:
+def _meant(said: Statement, standing: _Standing) -> str:
     """The key of what a statement means: its own, or that of the only one it fits."""
     old = standing.get(said.key)
     if old and (
@@ -145,21 +163,21 @@ def _meant(said: Statement, standing: Mapping[str, Fact]) -> str:
     return fits[0] if len(fits) == 1 else ""
 
 
-def _fits(said: Statement, standing: Mapping[str, Fact]) -> Iterator[str]:
+def _fits(said: Statement, standing: _Standing) -> Iterator[str]:
     """The keys that a statement may mean though they say more: a plan or car in fewer words, someone without a name."""
     words, of_all = _words(said.key), not said.value and said.key in PEOPLE
-    for key, fact in standing.items():
-        if fact.type == said.type == "action_item":
-            to_come = fact.valid_to is None or said.at < fact.valid_to
-            fits = bool(words) and to_come and _of_day(said, fact) and words <= _words(key)
-        elif said.key.startswith("drives:"):
-            fits = key.startswith("drives:") and words <= _words(key)
-        elif said.key.startswith(f"{CALLED}:"):
-            fits = fact.value.casefold() == said.value.casefold() and is_someone(key)
-        else:
-            fits = of_all and said.key in FEW and key.startswith(f"{said.key}:") and is_someone(key)
-        if fits:
+    for key in standing.plans(words) if said.type == "action_item" else ():
+        plan = standing[key]
+        if (plan.valid_to is None or said.at < plan.valid_to) and _of_day(said, plan):
             yield key
+    others = ((key, fact) for key, fact in standing.items() if not fact.type == said.type == "action_item")
+    if said.key.startswith("drives:"):
+        yield from (key for key, _ in others if key.startswith("drives:") and words <= _words(key))
+    elif said.key.startswith(f"{CALLED}:"):
+        who = said.value.casefold()
+        yield from (key for key, fact in others if fact.value.casefold() == who and is_someone(key))
+    elif of_all and said.key in FEW:
+        yield from (key for key, _ in others if key.startswith(f"{said.key}:") and is_someone(key))
     if of_all and any(f"{said.key}:{about}" in standing for about in ABOUT):
         yield said.key
 
