@@ -108,7 +108,7 @@ class Semantic:
 
     def facts(self, user: Scope, as_of: datetime | None = None) -> list[Fact]:
         """What is known of a user, the oldest first; or what was known at an earlier time and not past its day."""
-        kept = self._read(user.owner)
+        kept = self._kept(user.owner)[0]
         if as_of is None:
             return list(kept.known.standing)
         then = with_zone(as_of)
@@ -127,7 +127,7 @@ class Semantic:
 
     def history(self, user: Scope, key: str) -> list[Fact]:
         """Everything ever known of a user under a key, the oldest first; `valid_to` says until when it held."""
-        return self._read(user.owner).known.of(key)
+        return self._kept(user.owner)[0].known.of(key)
 
     def remember(
         self, user: Scope, type: FactType, key: str, value: str | None, at: datetime, session: str = ""
@@ -172,7 +172,7 @@ class Semantic:
     def _stated(self, user: Scope, keys: Sequence[str]) -> list[datetime]:
         """The times at which something was said about one of these keys, or its opposite."""
         about = {*keys, *map(opposite, keys)}
-        return [one.order[0] for one in self._read(user.owner).statements if one.key in about]
+        return [one.order[0] for one in self._kept(user.owner)[0].statements if one.key in about]
 
     def offer(self, user: Scope, question: str, at: datetime, until: int | None = None) -> list[Candidate]:
         """A line for each fact that holds at a time, best first: shared words count most, then confidence and newness.
