@@ -99,7 +99,7 @@ def test_an_empty_model_is_not_taken_for_none(trip: Run, command: tuple[str, ...
     assert "'--model'" in trip(*command, "--model", "", code=2).stderr
 
 
-@pytest.mark.parametrize("option", ["--user", "--store"])
+@pytest.mark.parametrize("option", ["--user", "--store", "--session"])
 @pytest.mark.parametrize("command", [("add", "Hello."), ("forget", "--everything", "--yes"), ("history",)])
 def test_an_empty_name_is_not_taken_for_none(trip: Run, command: tuple[str, ...], option: str) -> None:
     assert "it is empty" in trip(*command, option, "", code=2).stderr
