@@ -42,6 +42,11 @@ def test_a_text_written_on_windows_is_read_as_its_words(run: Run, command: tuple
     assert (shown[0].get("text") or shown[0].get("content")) == "Two\nlines"
 
 
+def test_lines_written_on_windows_are_said_as_their_words(run: Run) -> None:
+    run("chat", said=b"\xef\xbb\xbf\r\nHello.\r\n")
+    assert [one["content"] for one in parsed(run, "history", "--role", "user")] == ["Hello."]
+
+
 def test_a_document_from_stdin_is_the_same_as_its_file(run: Run, home: Path) -> None:
     (home / "guide.md").write_bytes(b"\xef\xbb\xbf# Tomatoes\n\nWater them.\n")
     run("documents", "add", "guide.md")

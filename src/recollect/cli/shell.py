@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 DEFAULT: Final = "default"
 """The session that is meant where none is named."""
+MARK: Final = "\ufeff"
+"""How texts written on Windows may begin: it tells their encoding."""
 GIVEN: Final[dict[str, str]] = {}
 """What the running command was given on the command line, by the names of options."""
 About: TypeAlias = Literal["store", "user", "session"]
@@ -214,7 +216,7 @@ def read_in(text: str) -> str:
 
 def piped() -> str:
     """What stdin has, without a mark of its encoding."""
-    return sys.stdin.read().removeprefix("\ufeff")
+    return sys.stdin.read().removeprefix(MARK)
 
 
 def words(text: str, what: str = "the message") -> str:
