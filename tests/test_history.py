@@ -174,6 +174,20 @@ def test_blank_words_that_the_model_refuses_are_no_obstacle(blank: str | tuple[T
         assert said(history.session) == [("user", Message("user", blank).text), ("user", "Are you there?")]
 
 
+def test_blank_words_beside_a_picture_are_no_obstacle() -> None:
+    def model(sent: Sequence[Sent]) -> list[str]:
+        if any(isinstance(part, Text) and not part.text.strip() for line in sent for part in line.message.parts):
+            raise Refusal("text content blocks must be non-empty")
+        return [line.message.text for line in sent]
+
+    with Memory.open(":memory:", embedder=None) as memory:
+        history = History(memory.session("trip", user="ada"), 4_000)
+        given = [Message("user", (Text(" "), Image(url="https://example.org/cat.png")))]
+        assert Asking(history, given, (), list).ask(model) == ["(empty)"]
+        given.append(Message("user", "Are you there?"))
+        assert Asking(history, given, (), list).ask(model) == ["(empty)\n[image cut]", "Are you there?"]
+
+
 def test_of_two_who_ask_at_once_each_has_its_answer_kept() -> None:
     with Memory.open(":memory:", embedder=None) as memory:
         chat = memory.session("trip", user="ada")

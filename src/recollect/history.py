@@ -177,7 +177,7 @@ class Asking(Generic[R]):
     the request, once without blank words, and pictures and files from before the question: those stay in the log.
     """
 
-    # What was sent first, and last; whether it was asked again; whether pictures and files stay out; the cuts so far.
+    # What was sent first, and last; whether it was asked again; whether what was refused stays out; the cuts so far.
 
     history: History
     given: Sequence[Message]
@@ -186,7 +186,7 @@ class Asking(Generic[R]):
     _first: Sequence[Sent] = ()
     _last: Sequence[Sent] = ()
     _again: bool = False
-    _without_files: bool = False
+    _acceptable: bool = False
     _cuts: int = 0
 
     def ask(self, model: Callable[[R], T]) -> T:
@@ -218,9 +218,9 @@ class Asking(Generic[R]):
         status = getattr(error, "status_code", None)
         if found := detect(status, str(error)):
             sent = self._smaller(found, error)
-            self._last = _bare(sent) if self._without_files else sent
+            self._last = _bare(sent) if self._acceptable else sent
         elif status in REFUSED and (bare := _bare(self._last)) != self._last:
-            self._last, self._without_files = bare, True
+            self._last, self._acceptable = bare, True
         else:
             raise error
         return self.made(self._last)

@@ -151,7 +151,14 @@ SOUND = {"type": "input_audio", "input_audio": {"data": "aGk=", "format": "wav"}
 
 
 @pytest.mark.parametrize(
-    "block", [SOUND, {"type": "file", "file": {"file_id": "f1"}}, {"type": "image", "file_id": "f1"}]
+    "block",
+    [
+        SOUND,
+        {"type": "file", "file": {"file_id": "f1"}},
+        {"type": "image", "file_id": "f1"},
+        {"type": "image", "file_id": "f1", "url": None},
+        {"type": "media", "mime_type": "video/mp4", "file_uri": "https://example.org/cat.mp4"},
+    ],
 )
 def test_what_a_user_shows_is_kept_once_and_stays_as_it_is(memory: Memory, block: dict[str, Any]) -> None:
     shown: list[Any] = [block, {"type": "text", "text": "What is this?"}]
@@ -161,8 +168,20 @@ def test_what_a_user_shows_is_kept_once_and_stays_as_it_is(memory: Memory, block
     kept = history(memory)
     assert [m.text for m in kept][::2] == ["What is this?", "Thank you.", "Bye."]
     (again,) = to_langchain(kept[0])
+    first: Any = again.content[0]
     assert from_langchain(again).parts == kept[0].parts
-    assert len(again.content[0]) > 1
+    assert first["type"] != "non_standard" and len(first) > 1
+
+
+def test_a_mark_of_a_prompt_cache_that_moves_is_no_news(memory: Memory) -> None:
+    """As ChatBedrockConverse takes it, behind the newest question."""
+    mark: dict[str, Any] = {"cachePoint": {"type": "default"}}
+    text: dict[str, Any] = {"type": "text", "text": "I live in Oslo."}
+    talk = AgentTalk(memory, "ada", "trip", 9_000, Script())
+    for question in ([text, mark], [text]):
+        asked: list[Any] = [HumanMessage([*question], id="1"), HumanMessage("Well?", id="2")]
+        talk.agent.invoke({"messages": asked}, talk.config)
+    assert [m.text for m in history(memory) if m.role == "user"].count("I live in Oslo.") == 1
 
 
 def test_without_a_checkpointer_the_named_session_has_the_past(tmp_path: Path) -> None:

@@ -42,6 +42,11 @@ def test_a_text_written_on_windows_is_read_as_its_words(run: Run, command: tuple
     assert (shown[0].get("text") or shown[0].get("content")) == "Two\nlines"
 
 
+def test_lines_written_on_windows_are_said_as_their_words(run: Run) -> None:
+    run("chat", said=b"\xef\xbb\xbf\r\nHello.\r\n")
+    assert [one["content"] for one in parsed(run, "history", "--role", "user")] == ["Hello."]
+
+
 def test_a_document_from_stdin_is_the_same_as_its_file(run: Run, home: Path) -> None:
     (home / "guide.md").write_bytes(b"\xef\xbb\xbf# Tomatoes\n\nWater them.\n")
     run("documents", "add", "guide.md")
@@ -99,7 +104,7 @@ def test_an_empty_model_is_not_taken_for_none(trip: Run, command: tuple[str, ...
     assert "'--model'" in trip(*command, "--model", "", code=2).stderr
 
 
-@pytest.mark.parametrize("option", ["--user", "--store"])
+@pytest.mark.parametrize("option", ["--user", "--store", "--session"])
 @pytest.mark.parametrize("command", [("add", "Hello."), ("forget", "--everything", "--yes"), ("history",)])
 def test_an_empty_name_is_not_taken_for_none(trip: Run, command: tuple[str, ...], option: str) -> None:
     assert "it is empty" in trip(*command, option, "", code=2).stderr

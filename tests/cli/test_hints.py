@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from recollect.cli.shell import GIVEN, again
+
 from .conftest import Run
 
 OTHER = ("--store", "my store.db", "--user", "ada l", "--session", "a trip")
-HINT = re.compile(r"(?:with: |`)(recollect [^`\n]+)")
+HINT = re.compile(r"(?:with: |`|&& )(recollect [^`\n]+)")
 
 
 @pytest.fixture
@@ -76,18 +78,35 @@ def test_a_hint_about_files_can_be_run_where_their_names_have_spaces(other: Run,
     other("import", "my export")
 
 
+def test_a_hint_about_a_store_has_no_user(other: Run, home: Path) -> None:
+    (home / "guide.md").write_text("Water them.")
+    words = hinted(other, "documents", "add", "guide.md", *OTHER[:4])
+    assert words == ["recollect", "reindex", *OTHER[:2]]
+    other(*words[1:])
+
+
+def test_a_store_that_is_not_there_is_told_with_the_way_to_begin_it(other: Run) -> None:
+    there = ("--store", "new store.db", "--user", "bo")
+    assert hinted(other, "stats", *there, code=1) == ["recollect", "add", "TEXT", *there]
+
+
+def test_the_default_session_is_in_a_hint_where_it_was_given(other: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = (*OTHER[:4], "--session", "default")
+    other("add", "ok", *there)
+    monkeypatch.setenv("RECOLLECT_SESSION", "a trip")
+    assert hinted(other, "history", "--role", "tool", *there) == ["recollect", "history", *there]
+
+
 def test_what_was_not_given_is_not_in_a_hint(other: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECOLLECT_STORE", "my store.db")
     monkeypatch.setenv("RECOLLECT_USER", "ada l")
     assert hinted(other, "search", "zebra") == ["recollect", "stats"]
 
 
-def test_a_hint_has_no_password(run: Run) -> None:
-    from recollect.cli import shell
-
-    run("models", "list")
-    shell.GIVEN["store"] = "postgresql://ada:secret@db/memory"
-    assert shell.again("stats") == "recollect stats --store 'postgresql://ada:***@db/memory'"
+def test_a_hint_has_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"store": "postgresql://ada:secret@db/memory", "user": "//ada:b@c"}.items():
+        monkeypatch.setitem(GIVEN, name, value)
+    assert again("stats") == "recollect stats --store 'postgresql://ada:***@db/memory' --user //ada:b@c"
 
 
 def hinted(run: Run, *command: str, code: int = 0) -> list[str]:

@@ -108,3 +108,11 @@ def test_a_body_that_can_not_be_read_is_told_as_such(service: Running, path: str
     json = {"Content-Type": "application/json"}
     refused = service.http.post(path, params=ADA if path == "/messages" else {}, content=body, headers=json)
     assert (refused.status_code, says in refused.text) == (400, True)
+
+
+@pytest.mark.parametrize(("path", "body"), [("/messages", {"messages": [HELLO]}), ("/chat", {"message": "Hi."})])
+def test_two_keys_of_one_request_are_refused(service: Running, path: str, body: Any) -> None:
+    keys = [("Idempotency-Key", "a"), ("Idempotency-Key", "b")]
+    refused = service.http.post(path, params=ADA, json=body, headers=keys)
+    assert (refused.status_code, refused.json()["detail"]) == (400, "there is more than one Idempotency-Key")
+    assert service.http.get("/sessions").json()["items"] == []

@@ -94,7 +94,7 @@ class Remember(AbstractCapability[Any]):
     async def on_model_request_error(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, error: Exception
     ) -> ModelResponse:
-        """Ask again with less where the model says that its context overflowed, or without the files it refused."""
+        """Ask again with less where the model says that its context overflowed, or without what it refused."""
         if ctx.run_id not in self._asking:
             raise error
         self._again[ctx.run_id] = await asyncio.to_thread(self._asking[ctx.run_id].after, error)

@@ -164,7 +164,7 @@ def backup(
         check_new(path)
         opened_store.backup(path)
     made = {"file": str(path), "store": told(store)}
-    back = again(f"restore {quote(str(path))}")
+    back = again(f"restore {quote(str(path))}", "store")
     answer(as_json, made, f"{path} holds everything up to now. Bring it back with: {back}")
 
 

@@ -12,6 +12,7 @@ import typer
 
 from recollect.cli.shell import (
     DEFAULT,
+    MARK,
     Json,
     Talk,
     Tokens,
@@ -75,8 +76,7 @@ def chat(
             _turn(talk, answerer, asked, budget, system, as_json)
             return
         if sys.stdin.isatty():
-            told = f"Talking with {answerer.name} as {talk.scope.user}, session {session}. Ctrl-D ends it."
-            note(told)
+            note(f"Talking with {answerer.name} as {talk.scope.user}, session {session}. Ctrl-D ends it.")
         for line in _lines():
             try:
                 _turn(talk, answerer, line, budget, system, as_json)
@@ -104,8 +104,8 @@ def _lines() -> Iterator[str]:
             if asking:
                 err.print()
             return
-        if line.strip():
-            yield line.strip()
+        if said := line.removeprefix(MARK).strip():
+            yield said
 
 
 def _turn(talk: Session, answerer: ChatModel, said: str, budget: int | None, system: str | None, as_json: bool) -> None:

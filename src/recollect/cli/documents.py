@@ -46,7 +46,7 @@ def add(
             progress(n, len(files))
         chat.memory.drain()
     if command := model_wanted():
-        line = f"They are found by their words, and by their meaning after: {command} && {again('reindex')}"
+        line = f"They are found by their words, and by their meaning after: {command} && {again('reindex', 'store')}"
         note(line, style="yellow")
     if as_json:
         machine([_told(document) for document in kept])

@@ -47,7 +47,7 @@ def history(
         entries = entries_of(chat, limit, None if before is None else numbered(chat, before), where)
     value = [{"number": entry.seq, "tokens": entry.tokens, **entry.message.to_dict()} for entry in entries]
     what = "No message is like that" if before is None or where != ANY else "Nothing was said before that"
-    nothing = f"{what}. See them all with: {again('history', session)}"
+    nothing = f"{what}. See them all with: {again('history', 'session')}"
     quotes(as_json, value, [_told(entry) for entry in entries], nothing)
 
 

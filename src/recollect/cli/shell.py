@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, get_args
 
 import typer
 
@@ -33,8 +33,11 @@ if TYPE_CHECKING:
 
 DEFAULT: Final = "default"
 """The session that is meant where none is named."""
+MARK: Final = "\ufeff"
+"""How texts written on Windows may begin: it tells their encoding."""
 GIVEN: Final[dict[str, str]] = {}
-"""The store, the user and the model that the running command was given as options."""
+"""What the running command was given on the command line, by the names of options."""
+About: TypeAlias = Literal["store", "user", "session"]
 
 
 def moment(text: str) -> datetime:
@@ -63,10 +66,11 @@ def given(called: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def again(command: str, session: str = DEFAULT) -> str:
-    """A command to go on with, about this session, with the store and the user that the running one was given."""
-    names = {**GIVEN, **({} if session == DEFAULT else {"session": session})}
-    told = (f"--{name} {shlex.quote(masked(names[name]))}" for name in ("store", "user", "session") if name in names)
+def again(command: str, about: About = "user") -> str:
+    """A command to go on with, about a store, a user of it or a session of theirs: what the running one was given."""
+    names = get_args(About)
+    shown = {**GIVEN, "store": masked(GIVEN.get("store", ""))}
+    told = [f"--{name} {shlex.quote(shown[name])}" for name in names[: names.index(about) + 1] if name in GIVEN]
     return " ".join(["recollect", command, *told])
 
 
@@ -80,13 +84,9 @@ def begun(chat: Session) -> None:
 def unknown(chat: Session, id: str) -> NotFound:
     """The error for a message that is not in the session; it names another of the user's sessions that has it."""
     found = chat.memory.store.log.get(chat.scope.owner, [id])
-    session = chat.scope.session or DEFAULT
-    told = (
-        f"it is in {found[0].scope.session}, name that by --session"
-        if found
-        else f"see the ids by `{again('history', session)}`"
-    )
-    return NotFound(f"no message {id!r} in the session {session}: {told}")
+    ids = f"see the ids by `{again('history', 'session')}`"
+    told = f"it is in {found[0].scope.session}, name that by --session" if found else ids
+    return NotFound(f"no message {id!r} in the session {chat.scope.session}: {told}")
 
 
 def numbered(chat: Session, message: str) -> int:
@@ -157,7 +157,7 @@ User: TypeAlias = Annotated[
     ),
 ]
 Talk: TypeAlias = Annotated[
-    str, typer.Option("--session", envvar="RECOLLECT_SESSION", help="Which conversation of the user.")
+    str, typer.Option("--session", envvar="RECOLLECT_SESSION", callback=named, help="Which conversation of the user.")
 ]
 EMBEDDER: Final = "RECOLLECT_EMBEDDER"
 INDEX: Final = "RECOLLECT_INDEX"
@@ -216,7 +216,7 @@ def read_in(text: str) -> str:
 
 def piped() -> str:
     """What stdin has, without a mark of its encoding."""
-    return sys.stdin.read().removeprefix("\ufeff")
+    return sys.stdin.read().removeprefix(MARK)
 
 
 def words(text: str, what: str = "the message") -> str:
@@ -275,13 +275,15 @@ def _file(url: str) -> Path | None:
 def _check(file: Path, must_exist: bool) -> None:
     if not file.exists():
         if must_exist:
-            raise ConfigError(f"there is no store at {file}: begin one with `recollect add`, or name one by --store")
+            raise ConfigError(
+                f"there is no store at {file}: begin one with `{again('add TEXT')}`, or name one by --store"
+            )
     elif file.is_dir():
         raise ConfigError(f"{file} is a folder, not a Recollect store: name a file by --store or RECOLLECT_STORE")
     elif not _SQLITE.startswith(_start(file)):
         raise ConfigError(
             f"{file} is not a Recollect store: name another file by --store; if it was one, it is damaged: "
-            "bring a backup back with `recollect restore`"
+            f"bring a backup back with `{again('restore FILE', 'store')}`"
         )
 
 

@@ -15,4 +15,4 @@ def summary(store: Where = None, user: User = None, session: Talk = DEFAULT, as_
         begun(chat)
         text = chat.summary()
     none = f"Nothing worth a sentence was said by {chat.scope.user} in the session {session}."
-    answer(as_json, {"session": session, "text": text}, text or f"{none} See it with: {again('history', session)}")
+    answer(as_json, {"session": session, "text": text}, text or f"{none} See it with: {again('history', 'session')}")

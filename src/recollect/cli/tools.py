@@ -48,8 +48,8 @@ def add(
         said = words(read_in(text), "the excerpt")
     with remembering(store, user, session, must_exist=False, finds=False) as chat:
         kept = chat.tools.add(said, source, at)
-    told = f"Kept in the session {session} of {chat.scope.user}. See what is there with: {again('tools list', session)}"
-    answer(as_json, dataclasses.asdict(kept), told)
+    told = f"Kept in the session {session} of {chat.scope.user}."
+    answer(as_json, dataclasses.asdict(kept), f"{told} See what is there with: {again('tools list', 'session')}")
 
 
 @tools.command("list")
@@ -60,7 +60,7 @@ def list_them(store: Where = None, user: User = None, session: Talk = DEFAULT, a
     """
     with remembering(store, user, session, finds=False) as chat:
         there = chat.tools.list()
-    add_one = again("tools add TEXT --source NAME", session)
+    add_one = again("tools add TEXT --source NAME", "session")
     _show(there, as_json, f"The session {session} has no excerpts. Add one with: {add_one}")
 
 
@@ -80,7 +80,7 @@ def search(
     """
     with remembering(store, user, session, finds=False) as chat:
         found = chat.tools.search(question, k)
-    all_of_them = again("tools list", session)
+    all_of_them = again("tools list", "session")
     _show(found, as_json, f"No excerpt of the session {session} is to the point. See them with: {all_of_them}")
 
 

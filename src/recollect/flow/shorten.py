@@ -71,23 +71,24 @@ def only_words(message: Message, limit: int, count: Count) -> Message:
 
 
 def acceptable(messages: Sequence[Message]) -> list[Message]:
-    """The messages without what providers refuse: a mark stands in the place of a user's blank words, and of each
-    picture and file that the user or a tool showed before the last question.
+    """The messages without what providers refuse: a mark stands in the place of blank words, and of each picture
+    and file before the last question, where the user or a tool says or shows them.
     """
     asked = max((n for n, message in enumerate(messages) if message.role == "user"), default=0)
-    return [_marked(message, older=n < asked) for n, message in enumerate(messages)]
+    return [
+        _marked(message, older=n < asked) if message.role in ("user", "tool") else message
+        for n, message in enumerate(messages)
+    ]
 
 
 def _marked(message: Message, older: bool) -> Message:
-    if message.role == "user" and not any(_shows(part) for part in message.parts):
-        return message.replace(content=NOTHING)
-    if older and message.role in ("user", "tool") and not isinstance(message.content, str):
-        return _with_parts(message, [*map(unshown, message.parts)])
-    return message
+    if isinstance(message.content, str) or not message.content:
+        return message if message.text.strip() else message.replace(content=NOTHING)
+    return _with_parts(message, [_said(unshown(part) if older else part) for part in message.content])
 
 
-def _shows(part: Part) -> bool:
-    return not isinstance(part, Text) or bool(part.text.strip())
+def _said(part: Part) -> Part:
+    return dataclasses.replace(part, text=NOTHING) if isinstance(part, Text) and not part.text.strip() else part
 
 
 def unshown(part: Part) -> Part:

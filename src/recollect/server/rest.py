@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
@@ -16,6 +16,7 @@ from recollect.errors import Conflict, NotFound
 from recollect.memory import Memory
 from recollect.server import given, shown
 from recollect.server.given import Id
+from recollect.server.problems import Refused
 from recollect.server.replies import answer, tagged
 from recollect.server.service import (
     ErasedScope,
@@ -33,7 +34,16 @@ from recollect.types import Message, Scope
 
 routes = APIRouter(responses=shown.ERRORS)
 
-IdempotencyKey = Annotated[Annotated[str, Field(min_length=1, max_length=255)] | SkipJsonSchema[None], Header()]
+KeyHeader = Annotated[Annotated[str, Field(min_length=1, max_length=255)] | SkipJsonSchema[None], Header()]
+
+
+def _one_key(request: Request, idempotency_key: KeyHeader = None) -> str | None:
+    if len(request.headers.getlist("Idempotency-Key")) > 1:
+        raise Refused(400, "there is more than one Idempotency-Key", "send one; nothing was kept")
+    return idempotency_key
+
+
+IdempotencyKey = Annotated[str | None, Depends(_one_key)]
 Limit = Annotated[int, Query(ge=1, le=1_000)]
 Number = Annotated[Annotated[int, Field(ge=1, le=2**53 - 1)] | SkipJsonSchema[None], Query()]
 Place = Annotated[given.Place | SkipJsonSchema[None], Query()]

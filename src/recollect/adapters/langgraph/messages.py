@@ -83,12 +83,14 @@ def _part(block: dict[str, Any]) -> Part | None:
     match block.get("type"):
         case "text":
             return Text(block["text"])
-        case "image" if "url" in block or "base64" in block:
+        case "image" if block.get("url") or block.get("base64"):
             return Image(url=block.get("url"), data=block.get("base64"), media_type=block.get("mime_type"))
         case "reasoning":
             return Thinking(block.get("reasoning", ""))
         case "tool_call" | "invalid_tool_call":
             return None
+        case "non_standard":
+            block = block["value"]
     own = {name: value for name, value in block.items() if name != "id" or not str(value).startswith(LC_AUTO_PREFIX)}
     return Opaque(SHAPE, freeze_dict(json.loads(json.dumps(own, default=str)), "content"))
 
@@ -124,7 +126,7 @@ def _tool_message(result: ToolResult) -> ToolMessage:
 def _blocks(parts: tuple[Part, ...]) -> str | list[str | dict[Any, Any]]:
     """The content; what the model thought is left out, for it can't be sent without its provider's signature."""
     shown = [block for part in parts if (block := _block(part)) is not None]
-    if all(block["type"] == "text" for block in shown):
+    if all(block.get("type") == "text" for block in shown):
         return "\n".join(block["text"] for block in shown)
     return list(shown)
 
