@@ -242,3 +242,15 @@ def asks_for_enough(chat: Session, question: str | None) -> None:
             assert sum(line.shown for line in error.ledger) + error.overhead == error.needed
             assert chat.context(question, error.needed, system="Be brief.").tokens <= error.needed
     assert short > 3
+
+
+def test_the_receipt_and_the_difference_name_the_calls_of_each_step(memory: Memory) -> None:
+    chat = memory.session("april", user="ada")
+    chat.add("user", "What is the weather in Oslo and Rome?")
+    steps = []
+    for n, city in enumerate(("Oslo", "Rome")):
+        chat.add(Message("assistant", (ToolCall(f"c{n}", "weather", f'{{"city": "{city}"}}'),)))
+        chat.add(Message("tool", (ToolResult(f"c{n}", f"{city}: rain"),)))
+        steps.append(chat.context(None, 1_000))
+    assert 'weather({"city": "Oslo"})' in str(steps[0].receipt)
+    assert [line.text for line in steps[1].diff(steps[0]).added] == ['weather({"city": "Rome"})', "Rome: rain"]

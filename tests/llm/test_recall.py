@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -12,8 +13,10 @@ import pytest
 from hypothesis import given
 
 from recollect import Memory, Message, Settings, Text, llm
+from recollect.backfill import backfill
 from recollect.errors import ConfigError
 from recollect.flow.fence import SAYS
+from recollect.imports import read
 from recollect.llm import ChatModel
 from recollect.llm.recall import MOST, NOTHING, OPENING, READ, answer, echoes
 from tests.strategies import transcripts
@@ -273,6 +276,26 @@ def test_it_answers_from_a_memory(tmp_path: Path) -> None:
         said = llm.open("recall:").complete(context.prompt).text
     assert "user: My sister Nadia moved to Oslo in May." in said
     assert "(today)" in said
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("What am I allergic to?", "- Is allergic to peanuts (noted 2 May 2024)."),
+        ("Who goes to Kyoto?", "- Plans a trip to Kyoto with Nadia (noted 3 May 2024)."),
+        ("Which seats do I prefer?", "- User prefers window seats (noted 4 May 2024)."),
+    ],
+)
+def test_each_note_of_another_memory_is_known(tmp_path: Path, question: str, told: str) -> None:
+    notes = ("Is allergic to peanuts", "Plans a trip to Kyoto with Nadia", "User prefers window seats")
+    file = tmp_path / "mem0.json"
+    rows = [{"id": f"m{n}", "memory": note, "created_at": f"2024-05-0{n}"} for n, note in enumerate(notes, 2)]
+    file.write_text(json.dumps({"results": rows}))
+    with Memory.open(tmp_path / "memory.db", embedder=None) as memory:
+        backfill(memory, read(file), user="ada")
+        context = memory.session("autumn", user="ada").context(question, budget=2_000)
+        said = llm.open("recall:").complete(context.prompt).text
+    assert said.splitlines()[3:] == [told]
 
 
 @pytest.mark.parametrize(

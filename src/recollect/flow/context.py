@@ -111,4 +111,5 @@ class Context:
                 else ("question", "question") if n == self.asked
                 else ("working", "newest turns")
             )  # fmt: skip
-            yield Line(section, message.text, tokens, tokens, rule, sources=(message.id,) if message.id else ())
+            text = message.text or "\n".join(f"{call.name}({call.arguments})" for call in message.tool_calls)
+            yield Line(section, text, tokens, tokens, rule, sources=(message.id,) if message.id else ())

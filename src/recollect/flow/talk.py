@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from recollect.flow.days import MONTHS, WEEKDAYS
+from recollect.flow.days import DAY, MONTH, WEEKDAYS
 from recollect.flow.facts.wording import word_set
 
 MAX_WORDS: Final = 20
 _WORD: Final = re.compile(r"[^\W_]+")
+_DATE: Final = re.compile(
+    rf"\b(?:(?:{DAY} (?:of )?)?{MONTH}(?: {DAY})?(?:,? (?:19|20)\d\d)?|in (?:19|20)\d\d|(?:19|20)\d\d-\d\d-\d\d)\b"
+)
 _TALK: Final = word_set(
     """talk talked talking speak spoke spoken chat chatted chatting discuss discussed discussing conversation
     conversations topic topics tell told say said mention mentioned ask asked"""
@@ -25,11 +28,11 @@ _LITTLE: Final = word_set(
     at about with each other to so and please again all else thing things that this it can could would remind know
     from just here then now back up there any anything something ok hey hi"""
 )
-_ALL: Final = _TALK | _TIME | _HAPPENED | _LITTLE | MONTHS.keys() | WEEKDAYS.keys()
+_ALL: Final = _TALK | _TIME | _HAPPENED | _LITTLE | WEEKDAYS.keys()
 
 
 def asks_of_talk(question: str) -> bool:
     """Whether a question asks what was said, at some time or at all, and names no topic."""
-    words = _WORD.findall(question[:1_000].lower())
+    words = _WORD.findall(_DATE.sub("", question[:1_000].lower()))
     asks = not _TALK.isdisjoint(words) or not (_HAPPENED.isdisjoint(words) or _TIME.isdisjoint(words))
     return asks and len(words) <= MAX_WORDS and _ALL.issuperset(words)

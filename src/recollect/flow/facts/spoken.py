@@ -51,6 +51,7 @@ _SENTENCES: Final = {
     "units": "You want units that are {}",
     "todo": "To do: {}",
     "tone": "Your mood was {}",
+    "note": "{}",
 }
 """What is said of each key, in the order that all of it is told in."""
 _OF_ANOTHER: Final = {
@@ -96,7 +97,7 @@ def _key(label: str, value: str) -> str:
     if first == "favorite" and of:
         return f"{first}:{of}"
     key = _KEYS.get(label, label.replace(" ", "_"))
-    return f"{key}:{slug(value)}" if key in HOLDS_SEVERAL else key
+    return f"{key}:{slug(value)}" if key in HOLDS_SEVERAL or key == "note" else key
 
 
 def place_in_telling(fact: Fact) -> tuple[int, str]:
