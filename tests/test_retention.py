@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from recollect.errors import Conflict
 from recollect.retention import KINDS, Policy, apply, preview
-from recollect.store import Item, Record, Store
+from recollect.store import Item, Record, Records, Store
 from recollect.store import open as open_store
 from recollect.types import Message, Scope, ToolCall, ToolResult
 
@@ -279,3 +280,21 @@ def test_a_message_that_a_policy_spares_is_never_removed(
         after = everything(store)
         assert spared <= after["messages"]
         assert facts == after["facts"]
+
+
+def test_facts_under_one_key_go_without_a_look_at_all_of_them_for_each(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = [replace(fact(f"town {n}", days=100), key="place") for n in range(20)]
+    store.records.put(ADA, places)
+    looked, history = list[str](), type(store.records).history
+
+    def counted(records: Records, scope: Scope, kind: str, key: str) -> list[Record]:
+        looked.append(key)
+        return history(records, scope, kind, key)
+
+    monkeypatch.setattr(type(store.records), "history", counted)
+    plan = preview(store, ADA, [Policy("facts", days=30)], NOW)
+    assert apply(store, plan).records == len(places)
+    assert store.records.find(ADA) == []
+    assert looked == ["place"]

@@ -116,7 +116,7 @@ def apply(store: Store, plan: Plan) -> Erased:
         for session in found.messages.keys() - found.sessions:
             store.jobs.enqueue(session, [summary.JOB])
         _keep_facts(store, found)
-        records = sum(_delete(store, record) for record in found.records)
+        records = _delete(store, found.records)
     total = Erased(*(sum(getattr(one, name) for one in erased) for name in ("messages", "records", "items", "jobs")))
     return replace(total, records=total.records - len(found.spared) + records)
 
@@ -250,14 +250,20 @@ def _is_from(fact: Record, home: Scope) -> bool:
     return fact.scope is not None and fact.scope.covers(home) and told in (None, home.session)
 
 
-def _delete(store: Store, record: Record) -> int:
-    """Delete a record with its earlier versions and index items; returns how many records."""
-    assert record.scope is not None
-    versions = store.records.history(record.scope, record.kind, record.key)
-    ids = [old.id for old in versions if old.scope == record.scope and old.superseded_at is not None]
-    for kind, items in _items(record):
-        store.index.delete(record.scope, kind, list(items))
-    return store.records.delete(record.scope, [record.id, *ids])
+def _delete(store: Store, records: Iterable[Record]) -> int:
+    """Delete records with their earlier versions and index items; returns how many records."""
+    together = defaultdict[tuple[Scope, str, str], list[Record]](list)
+    for record in records:
+        assert record.scope is not None
+        together[record.scope, record.kind, record.key].append(record)
+        for kind, items in _items(record):
+            store.index.delete(record.scope, kind, list(items))
+    total = 0
+    for (scope, kind, key), going in together.items():
+        versions = store.records.history(scope, kind, key)
+        ids = [old.id for old in versions if old.scope == scope and old.superseded_at is not None]
+        total += store.records.delete(scope, [*(record.id for record in going), *ids])
+    return total
 
 
 def _items(record: Record) -> Iterable[tuple[str, Iterable[Any]]]:

@@ -8,13 +8,16 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from recollect.errors import NotFound
 from recollect.layers.documents import Documents
 from recollect.layers.embedding import CHUNK
-from recollect.store import Filter, Record, Store
+from recollect.store import Filter, Record, Records, Store
 from recollect.store import open as open_store
 from recollect.tokens import estimate
 from recollect.types import Scope
@@ -28,6 +31,59 @@ def test_the_same_content_is_kept_once(store: Store) -> None:
     assert documents.add(ADA, GUIDE, name="copy.md") == first
     assert documents.list(ADA) == [first]
     assert len(store.index.search(ADA, "everyone", 99, where=Filter(kinds=(CHUNK,)))) == 3
+
+
+_STEP = st.tuples(st.sampled_from("aaars"), st.booleans(), st.sampled_from("abcd"), st.sampled_from("xyz"))
+
+
+@given(st.lists(_STEP, min_size=8))
+def test_what_two_processes_add_and_remove_is_kept_once(steps: list[tuple[str, bool, str, str]]) -> None:
+    with open_store(":memory:") as store:
+        processes = Documents(store, estimate), Documents(store, estimate)
+        kept = dict[str, tuple[int, str]]()
+        for n, (verb, first, name, text) in enumerate(steps):
+            documents = processes[first]
+            if verb == "a" and (name in kept or text not in {one for _, one in kept.values()}):
+                kept[name] = kept[name] if name in kept and kept[name][1] == text else (n, text)
+            if verb == "a":
+                expected = name if name in kept else min(kept, key=lambda name: (kept[name][1] != text, kept[name]))
+                assert documents.add(ADA, text, name=name).name == expected
+            elif verb == "s" and name not in kept:
+                documents.restore(ADA, text, name)
+                kept[name] = n, text
+            elif verb == "r" and name in kept:
+                documents.remove(ADA, name)
+                del kept[name]
+            assert [document.name for document in documents.list(ADA)] == sorted(kept)
+
+
+def test_what_a_restored_backup_has_is_kept_once(tmp_path: Path) -> None:
+    with open_store(str(tmp_path / "memory.db"), durability="normal") as store:
+        documents = Documents(store, estimate)
+        for name in "ab":
+            documents.add(ADA, f"text {name}", name=name)
+        store.backup(tmp_path / "backup.db")
+        documents.remove(ADA, "b")
+        for name in "cd":
+            documents.add(ADA, f"text {name}", name=name)
+        store.restore(tmp_path / "backup.db")
+        assert documents.add(ADA, "text b", name="copy of b").name == "b"
+
+
+def test_a_further_document_is_added_without_a_look_at_all_others(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents, found, find = Documents(store, estimate), list[Record](), type(store.records).find
+
+    def counted(records: Records, scope: Scope, **by: Any) -> list[Record]:
+        page = find(records, scope, **by)
+        found.extend(page)
+        return page
+
+    monkeypatch.setattr(type(store.records), "find", counted)
+    for n in range(20):
+        documents.add(ADA, f"The code of door {n} is {n}.", name=f"{n}.md")
+    assert len(found) <= 20
 
 
 def test_the_same_name_again_updates_in_place_and_embeds_only_what_changed(store: Store) -> None:

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from recollect.store import Store
+from recollect.store import Log, SessionStats, Store, each_session
 from recollect.store import open as open_store
 from recollect.store.reference import ReferenceStore
 from recollect.store.sqlite import SqliteStore, log
@@ -95,3 +95,19 @@ def test_what_a_transaction_undid_leaves_no_trace(both: tuple[Store, Store]) -> 
     store.log.append(Scope("acme", "bob", "trip"), [Message("user", "zebra", "d")])
     store.log.append(work, [Message("user", "zebra", "e")])
     assert ids(store, 0, 9)[0] == [("trip", "a"), ("work", "e")]
+
+
+def test_all_sessions_are_read_in_two_looks_at_the_store(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    names, looks, sessions = [f"s{n}" for n in range(120)], list[int | None](), type(store.log).sessions
+    for name in names:
+        store.log.append(Scope("acme", "ada", name), [Message("user", "a")])
+
+    def counted(log: Log, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[SessionStats]:
+        looks.append(before)
+        return sessions(log, scope, before=before, limit=limit)
+
+    monkeypatch.setattr(type(store.log), "sessions", counted)
+    assert [one.scope.session for one in each_session(store.log, Scope("acme"))] == names[::-1]
+    assert len(looks) == 2
+    monkeypatch.setattr("recollect.store.MANY_SESSIONS", 50)
+    assert [one.scope.session for one in each_session(store.log, Scope("acme"))] == names[::-1]

@@ -44,6 +44,8 @@ KEYWORDS: Final = 0.3
 """What the best match by keywords gains where chunks are ordered; others gain in proportion."""
 KEPT: Final = 4_096
 """How many chunks are remembered with their words, and how many users as having documents."""
+KEPT_USERS: Final = 64
+"""Of how many users it is remembered which texts they have."""
 
 
 @dataclass(slots=True, eq=False)
@@ -63,6 +65,9 @@ class Documents:
     _nearness: Nearness | None = field(init=False, default=None)
     _words: Recent[str, frozenset[str]] = field(init=False, default_factory=lambda: Recent(KEPT))
     _owners: Recent[Scope, None] = field(init=False, default_factory=lambda: Recent(KEPT))
+    _texts: Recent[Scope, tuple[tuple[int, int], dict[str, tuple[str, ...]]]] = field(
+        init=False, default_factory=lambda: Recent(KEPT_USERS)
+    )
 
     def __post_init__(self) -> None:
         self._nearness = Nearness(self.embedder) if self.embedder else None
@@ -151,6 +156,7 @@ class Documents:
         """Drop what is kept in memory: documents were erased."""
         self._words.clear()
         self._owners.clear()
+        self._texts.clear()
 
     def search(self, scope: Scope, question: str, k: int | None = None, *, as_of: int | None = None) -> Passages:
         """The `k` best passages (5 by default) that are near enough to the question, best first."""
@@ -223,8 +229,26 @@ class Documents:
         return found[-1] if found else None
 
     def _same(self, scope: Scope, new: Record) -> Record | None:
-        records = self.store.records.find(scope, kind=KIND, exact=True)
-        return next((record for record in records if record.value["hash"] == new.value["hash"]), None)
+        text = new.value["hash"]
+        found = self.store.records.get(scope, self._by_text(scope).get(text, ()))
+        standing = (record for record in found if record.superseded_at is None and record.value["hash"] == text)
+        return min(standing, key=lambda record: record.position, default=None)
+
+    def _by_text(self, scope: Scope) -> dict[str, tuple[str, ...]]:
+        """The ids of the user's documents by the hashes of their texts; only what is new in the store is read."""
+        (had, last), ids = self._texts.get(scope, ((0, 0), {}))
+        extent = self.store.records.extent(scope, KIND)
+        new = self.store.records.find(scope, kind=KIND, exact=True, after=last)
+        if (
+            had + len(new),
+            new[-1].position if new else last,
+        ) != extent:  # some were removed or replaced, or a backup was restored
+            ids, new = {}, self.store.records.find(scope, kind=KIND, exact=True)
+        for record in new:
+            text = record.value["hash"]
+            ids[text] = (*ids.get(text, ()), record.id)
+        self._texts[scope] = extent, ids
+        return ids
 
     def _ranked(self, scope: Scope, question: str, as_of: int | None) -> Passages:
         """The chunks that share words or meaning with the question, best first, each with its nearness."""

@@ -55,6 +55,8 @@ __all__ = [
     "open",
 ]
 
+MANY_SESSIONS: Final = 10_000
+"""How many sessions are read at a time where all are: a store may look at all that are left to find the newest."""
 _CONNINFO: Final = re.compile(r"\s*(?:host|hostaddr|port|dbname|user|password|passfile|service)\s*=")
 
 
@@ -76,7 +78,7 @@ def open(url: str, *, index: str | None = None, durability: Durability = "full",
 def each_session(log: Log, scope: Scope) -> Iterator[SessionStats]:
     """Every session in the scope, the one written to last first."""
     before: int | None = None
-    while page := log.sessions(scope, before=before):
+    while page := log.sessions(scope, before=before, limit=MANY_SESSIONS):
         yield from page
         before = page[-1].position
 
