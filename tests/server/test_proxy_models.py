@@ -74,8 +74,6 @@ def test_a_model_of_ours_fits_the_schema_that_is_asked_for(monkeypatch: pytest.M
         {"logprobs": True},
         {"modalities": ["text", "audio"]},
         {"functions": [{"name": "f"}]},
-        {"tool_choice": "required"},
-        {"tool_choice": {"type": "function", "function": {"name": "f"}}},
     ],
 )
 def test_what_a_model_of_ours_can_not_answer_with_is_refused(
@@ -90,18 +88,5 @@ def test_what_a_model_of_ours_can_not_answer_with_is_refused(
 def test_fields_without_which_an_answer_is_the_same_are_taken(service: Running) -> None:
     more = {"n": 1, "logprobs": False, "modalities": ["text"], "functions": [], "store": True, "metadata": {"a": "b"}}
     newer = {"reasoning_effort": "low", "service_tier": "auto", "prediction": {"type": "content", "content": "x"}}
-    asked = {"messages": [HELLO], "user": "ada", **more, **newer, "not_known_yet": {"a": 1}}
+    asked = {"messages": [HELLO], "user": "ada", **more, **newer, "tool_choice": "required", "not_known_yet": {"a": 1}}
     assert service.http.post("/v1/chat/completions", json=asked).status_code == 200
-
-
-@pytest.mark.parametrize(("choice", "sent"), [("auto", 1), ("none", 0)])
-def test_a_model_of_ours_that_is_to_call_no_tool_has_none(
-    monkeypatch: pytest.MonkeyPatch, choice: str, sent: int
-) -> None:
-    tool = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
-    with Provider("anthropic", ["Hello!"]) as provider:
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
-        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-upstream")
-        with running(model="anthropic:test-model") as proxy:
-            ask(client(proxy), HELLO, tools=[tool], tool_choice=choice)
-        assert len(provider.requests[-1].body.get("tools", ())) == sent

@@ -26,7 +26,6 @@ ONLY: Final[dict[str, tuple[Any, ...]]] = {
     "logprobs": (None, False),
     "modalities": (None, [], ["text"]),
     "functions": (None, []),
-    "tool_choice": (None, "auto", "none"),
 }
 """What a request may have of fields without which its answer would lack something that the caller reads."""
 
@@ -81,11 +80,10 @@ def _asked(body: Mapping[str, Any]) -> dict[str, Any]:
         raise ConfigError(
             f"{body['model']} can't do {' and '.join(missed)} here: leave that out, or serve an openai: model"
         )
-    tools = body.get("tools") if body.get("tool_choice") != "none" else None
     return {
         "messages": parse(body["messages"], "openai"),
-        "tools": tools or (),
-        "schema": None if tools else _schema(part(body, "response_format")),
+        "tools": body.get("tools") or (),
+        "schema": None if body.get("tools") else _schema(part(body, "response_format")),
         "max_tokens": body.get("max_completion_tokens") or body.get("max_tokens"),
     }
 
