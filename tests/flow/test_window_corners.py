@@ -366,6 +366,23 @@ def test_turns_that_must_stay_and_never_fit_are_looked_through_a_few_times(monke
     assert climbed.call_count < 100
 
 
+def test_a_late_result_that_makes_one_of_several_turns_lets_no_more_of_them_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    climbed = Mock(wraps=ladder)
+    monkeypatch.setattr("recollect.flow.window.ladder", climbed)
+    it = Window(words, Limits(2, min_turns=4))
+    for message in (user("word " * 9), call("late"), user("word " * 9), user("word " * 9)):
+        it.append(message)
+    with pytest.raises(BudgetTooSmall):
+        it.check()
+    it.append(result("late", "word"))
+    climbed.reset_mock()
+    for _ in range(3):
+        it.append(user("word " * 9))
+    assert climbed.call_count > 0
+
+
 def told(window: Window) -> int:
     try:
         return len(window.messages)

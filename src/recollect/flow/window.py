@@ -244,6 +244,7 @@ class Window:
                 return False
             self._reopen(home)
         while home < len(self._turns) - 1:
+            self._full = 0
             late, early = self._turns.pop(), self._turns[-1]
             early.cost += late.cost
             early.live += late.live
