@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from recollect import Memory, Message
+from recollect.layers.semantic import Semantic
+from recollect.store import Record
+from recollect.store.reference import ReferenceStore
 from recollect.testing.clock import ManualClock
+from recollect.types import Scope
 from tests.contexts import opened
 
 LONG = "a bag and a small tent, " * 70
@@ -75,3 +81,20 @@ def test_an_old_message_that_comes_after_a_clock_was_ahead_stays_old(memory: Mem
     clock.forward(days=-999)
     chat.add(Message("user", "I live in Cairo.", at=clock() - timedelta(days=900)))
     assert [fact.value for fact in chat.facts()] == ["Oslo"]
+
+
+@example([(60, 0), (-30, 30), (0, -90)])
+@given(st.lists(st.tuples(st.integers(-90, 90), st.integers(-90, 90)), min_size=3, max_size=6))
+def test_facts_that_came_one_by_one_are_those_read_at_once_however_the_clock_was_set(
+    moves: list[tuple[int, int]],
+) -> None:
+    clock = ManualClock(datetime(2026, 3, 2, tzinfo=UTC))
+    store, user = ReferenceStore(clock), Scope("acme", "ada")
+    layer = Semantic(store)
+    for n, (minutes, dated) in enumerate(moves):
+        clock.forward(minutes=minutes)
+        at = (clock() + timedelta(minutes=dated)).isoformat()
+        body = {"type": "user_profile", "value": f"{n}", "at": at, "order": at, "session": "", "ended": False}
+        store.records.put(user, [Record("fact", "place", body, 1.0)])
+        layer.facts(user)
+    assert layer.history(user, "place") == Semantic(store).history(user, "place")

@@ -366,6 +366,32 @@ def test_turns_that_must_stay_and_never_fit_are_looked_through_a_few_times(monke
     assert climbed.call_count < 100
 
 
+def test_a_late_result_that_makes_one_of_several_turns_lets_no_more_of_them_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    climbed = Mock(wraps=ladder)
+    monkeypatch.setattr("recollect.flow.window.ladder", climbed)
+    it = Window(words, Limits(2, min_turns=4))
+    for message in (user("word " * 9), call("late"), user("word " * 9), user("word " * 9)):
+        it.append(message)
+    with pytest.raises(BudgetTooSmall):
+        it.check()
+    it.append(result("late", "word"))
+    climbed.reset_mock()
+    for _ in range(3):
+        it.append(user("word " * 9))
+    assert climbed.call_count > 0
+
+
+def test_a_cut_does_not_look_at_all_turns_that_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Mock(return_value=1)
+    monkeypatch.setattr("recollect.flow.turns.Turn.asked", asked)
+    it = Window(words, Limits(100))
+    for _ in range(500):
+        it.append(user("word " * 20))
+    assert asked.call_count < 5_000
+
+
 def told(window: Window) -> int:
     try:
         return len(window.messages)

@@ -244,6 +244,7 @@ class Window:
                 return False
             self._reopen(home)
         while home < len(self._turns) - 1:
+            self._full = 0
             late, early = self._turns.pop(), self._turns[-1]
             early.cost += late.cost
             early.live += late.live
@@ -300,8 +301,9 @@ class Window:
         if sum(turn.cost for turn in self._pinned) > self._ceiling:
             return float("inf")
         old = self._tokens - sum(turn.cost for turn in self._turns[-self.limits.min_messages :])
-        asked = sum(turn.asked(self._messages) for turn in self._turns)
-        return len(self._turns) + self.limits.min_turns - asked if old > self._ceiling else 0
+        if old <= self._ceiling:
+            return 0
+        return len(self._turns) + self.limits.min_turns - sum(turn.asked(self._messages) for turn in self._turns)
 
     def _ends_in_a_step(self) -> bool:
         """Whether all that always stays for being last is one step."""

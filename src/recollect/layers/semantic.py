@@ -51,9 +51,13 @@ _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 @dataclass(slots=True)
 class _Kept:
-    """A user's statements up to a position of the store, and the facts that follow from them with their words."""
+    """A user's statements up to a position of the store, and the facts that follow from them with their words.
+
+    `stated` has them as they were kept, and when; `statements` in turn.
+    """
 
     position: int = 0
+    stated: list[tuple[Statement, datetime | None]] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
     known: Known = field(default_factory=Known)
     words: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict)
@@ -264,7 +268,8 @@ class Semantic:
         """Take in what is new in the store."""
         new = self.store.records.find(user, kind=KIND, exact=True, after=kept.position)
         if new:
-            kept.statements = _in_turn(kept.statements, new)  # a new list: others may be reading the old one
+            kept.stated += ((_statement(record), record.recorded_at) for record in new)
+            kept.statements = _in_turn(kept.stated)  # a new list: others may be reading the old one
             kept.position, kept.known = new[-1].position, known(kept.statements)
 
 
@@ -315,15 +320,14 @@ def _check(fact: Record) -> None:
         raise InvalidTranscript(f"{fact.key} is no fact that a user can have stated")
 
 
-def _in_turn(before: Sequence[Statement], new: Sequence[Record]) -> list[Statement]:
-    """The statements with new ones after them; what a clock that was ahead dated comes before what was kept later."""
+def _in_turn(stated: Sequence[tuple[Statement, datetime | None]]) -> list[Statement]:
+    """The statements so that what a clock that was ahead dated comes before what was kept later."""
     found, later = list[Statement](), (_NEVER, _NEVER)
-    for record in reversed(new):
-        said = _statement(record)
+    for said, at in reversed(stated):
         found.append(_by(later, said))
-        if at := record.recorded_at:
+        if at:
             later = min(later, (at, min(at, max(said.order[0], at - LEARNED_WITHIN))))
-    return [*(_by(later, one) for one in before), *reversed(found)]
+    return found[::-1]
 
 
 def _by(later: tuple[datetime, datetime], said: Statement) -> Statement:
