@@ -239,10 +239,8 @@ class Documents:
         (had, last), ids = self._texts.get(scope, ((0, 0), {}))
         extent = self.store.records.extent(scope, KIND)
         new = self.store.records.find(scope, kind=KIND, exact=True, after=last)
-        if (
-            had + len(new),
-            new[-1].position if new else last,
-        ) != extent:  # some were removed or replaced, or a backup was restored
+        last = new[-1].position if new else last
+        if (had + len(new), last) != extent:  # some were removed or replaced, or a backup was restored
             ids, new = {}, self.store.records.find(scope, kind=KIND, exact=True)
         for record in new:
             text = record.value["hash"]
