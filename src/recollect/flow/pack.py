@@ -135,13 +135,13 @@ def distinct(moments: Iterable[Moment], said: Iterable[str] = ()) -> Iterator[Mo
         exact.add(moment.text)
         words = set(moment.text.lower().split())
         if len(words) > 3:
-            few = len(seen) < FEW
-            others = seen if few else [other for word in words if word in under for other in under[word]]
+            others = seen if len(seen) < FEW else [other for word in words for other in under.get(word, ())]
             size, slack = len(words), len(words) // 8
             if any(_alike(moment.text, words, *other) for other in others if abs(len(other[1]) - size) <= slack):
                 continue
             seen.append((moment.text, words))
-            for other in () if len(seen) < FEW else seen if few else seen[-1:]:
+            new = [] if len(seen) < FEW else seen if len(seen) == FEW else seen[-1:]
+            for other in new:
                 for word in _common(*other, under):
                     under.setdefault(word, []).append(other)
         yield moment
