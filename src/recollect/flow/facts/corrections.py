@@ -20,7 +20,7 @@ _MEANT: Final = "(?:wait|no|nope|i meant?|make that|or rather|rather|actually)"
 _FIRST: Final = "(?:(?:oh|oops|sorry|well),?\\s+)"
 _LATER: Final = rf"{_FIRST}*{_MEANT}\b,?\s+(?:(?:sorry|{_MEANT})\b,?\s+)*"
 _BETWEEN: Final = rf"(?:\s*[.!]\s+{_LATER}|\s*[,;\u2013\u2014-]+\s*(?:{_LATER}|sorry,?\s+))"
-_ENDS: Final = r"(?=\s*(?:[.!]|$)| (?:with an?|since|instead|actually|not|please)\b)"
+_ENDS: Final = r"(?=\s*(?:[.!]|$)| (?:with an?|since|instead|actually|not|now|please)\b)"
 _NAMED: Final = r"(?!I\b)(?-i:[A-Z])[\w'&-]{1,30}(?: (?-i:[A-Z])[\w'&-]{0,30}){0,3}"
 _COUNTED: Final = r"\d[\w:.-]{0,9}(?:(?: of)? (?-i:[A-Z])[\w-]{2,30})?"
 _RATHER: Final = rule(

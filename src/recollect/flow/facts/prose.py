@@ -186,7 +186,7 @@ _OPENING: Final = rule(
         originally (?:it_)?turns_out(?:_that)? unfortunately fortunately sadly luckily now nowadays these_days
         recently lately personally in_general generally by_now today additionally don't_forget(?:_that)?
         just_to_let_you_know as_of_(?:now|today|last_\w+) by_(?:profession|trade) from_now_on going_forward
-        in_(?:the_)?future (?:next|then)(?=,?_(?:i|i'm|we|we're)\b)"""
+        in_(?:the_)?future next(?=,?_(?:i|i'm|we|we're)\b)"""
     )
     + r"(?:\s*[,:!.\u2013\u2014-]+\s*|\s+))+"
 )

@@ -84,6 +84,12 @@ _NO_NAME: Final = rule(
 )
 """What someone may be that is no name."""
 _NEXT: Final = rule(",? ")
+_DOES: Final = rule(
+    r"\s*(?:[.,!;)]|$|'s\b|"
+    + any_of("is was has had lives works turns turned and who moved just got said loves hates likes visited comes came")
+    + r"\b)"
+)
+"""What follows a name, so that it is no part of one: "my son joe is 5", not "my son joe mama"."""
 _BORN: Final = rule(
     "(?:'s birthday is|'s birthday's)(?: on)?(?: the)? ", f"(?: turns| will turn| is turning) {NUMBER} on (?:the )?"
 )
@@ -258,7 +264,10 @@ def _own(clause: Clause, word: str, end: int) -> Iterator[Found]:
 
 def _called_so(text: str, start: int) -> Phrase | None:
     """A name, or a common forename in small letters: "my sister mia"."""
-    return name(text, start, most=2) or (forename(text, start) if text[start - 1] == " " else None)
+    if who := name(text, start, most=2):
+        return who
+    first = forename(text, start)
+    return first if first and _DOES.match(text, first.end) else None
 
 
 def _is_named(text: str, end: int) -> re.Match[str] | None:
