@@ -16,7 +16,7 @@ START = datetime(2025, 3, 3, 12, tzinfo=UTC)
 
 def opened(tmp_path: Path, clock: ManualClock, **fields: Any) -> Memory:
     store = open_store(str(tmp_path / "memory.db"), durability="normal", clock=clock)
-    return Memory(store, embedder=HashingEmbedder(128), clock=clock, **fields)
+    return Memory(store, **{"embedder": HashingEmbedder(128), "clock": clock, **fields})
 
 
 def told(memory: Memory, clock: ManualClock) -> Session:

@@ -292,6 +292,12 @@ def test_relevance_without_a_model_is_the_share_of_the_words_that_a_turn_holds()
         assert chat.recall("Oslo").relevance == 1
         assert chat.recall("the ferry from Oslo").relevance == 0.5
         assert chat.recall("the ferry to Bergen from Oslo").relevance == 2 / 3
+        for find in (chat.recall, chat.search):
+            assert [find(asked).by_chance for asked in ("zebra", "Oslo", "What did we talk about?")] == [
+                True,
+                False,
+                False,
+            ]
 
 
 def test_recency_lifts_the_newer_of_two_alike(memory: Memory) -> None:

@@ -32,11 +32,12 @@ class Recalled(list[Hit]):
     """Hits, best first. `relevance`, from 0 to 1, says how near the best message is to the question, if any is.
 
     It is the cosine of the nearest message or, without a model, the share of the question's words that one holds.
+    `by_chance` says that nothing was said about it, as far as can be told: a context would recall none of these.
     """
 
-    def __init__(self, hits: Iterable[Hit] = (), relevance: float = 0.0) -> None:
+    def __init__(self, hits: Iterable[Hit] = (), relevance: float = 0.0, by_chance: bool = False) -> None:
         super().__init__(hits)
-        self.relevance = relevance
+        self.relevance, self.by_chance = relevance, by_chance
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,16 @@ import re
 import sqlite3
 import subprocess
 import sys
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
-from recollect.answers import FACT_TYPES
+from recollect.answers import FACT_TYPES, Hit, Recalled
 from recollect.cli.bench import SCRIPT
 from recollect.cli.facts import TYPES
+from recollect.cli.search import show
 from recollect.cli.terminal import out
 from recollect.errors import ConfigError
 from recollect.memory import Memory
@@ -184,9 +186,19 @@ def test_a_budget_that_is_too_small_says_by_how_much(trip: Run) -> None:
     assert re.match(r"BudgetTooSmall: \d+ tokens must stay", trip("context", "Hello?", "--budget", "5", code=1).stderr)
 
 
+def test_what_is_found_by_chance_is_shown_as_such(capsys: pytest.CaptureFixture[str]) -> None:
+    hit = Hit(("1",), "user: I like tea", 0.1, datetime(2025, 5, 12, tzinfo=UTC), "trip")
+    show(Recalled([hit], 0.7, by_chance=True), as_json=False)
+    far = capsys.readouterr().out
+    show(Recalled([hit], 0.9), as_json=False)
+    near = capsys.readouterr().out
+    assert far.startswith("Nothing was said about that") and "I like tea" in far
+    assert "Nothing was said" not in near and "I like tea" in near
+
+
 def test_search_gives_turns_with_their_session(trip: Run) -> None:
     found = parsed(trip, "search", "sister", "-k", "1")
-    assert set(found) == {"relevance", "hits"}
+    assert set(found) == {"relevance", "by_chance", "hits"}
     assert set(found["hits"][0]) == {"message_ids", "text", "score", "at", "session"}
     trip("add", "Is my sister well?", "--session", "later")
     sessions = [hit["session"] for hit in parsed(trip, "search", "sister")["hits"]]

@@ -281,6 +281,15 @@ def test_a_question_or_a_system_text_that_is_too_large_is_named(memory: Memory) 
     assert error.value.needed > 3
 
 
+def test_a_message_that_must_stay_is_named_by_its_id_where_facts_leave_it_no_room(memory: Memory) -> None:
+    memory.session("before", user="ada").add_turn("My name is Ada and I live in Rome.", "Noted.")
+    memory.drain()
+    chat = memory.session("s", user="ada")
+    asked, _ = chat.add_turn("What is the weather in the capital of Norway tomorrow, and on Sunday?", "It rains.")
+    with pytest.raises(BudgetTooSmall, match=rf"message {asked.id} \(working, \d+\)"):
+        chat.context("And on Monday?", 10)
+
+
 @pytest.mark.parametrize("answer", ["A long mail.", None])
 def test_a_last_turn_larger_than_the_budget_is_shortened_for_a_question_as_if_that_was_kept_first(
     memory: Memory, answer: str | None

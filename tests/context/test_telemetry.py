@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
+from time import sleep
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from recollect import Memory, Settings
+from recollect.embed.embedder import Kind
+from recollect.embed.hashing import HashingEmbedder
 from recollect.layers.semantic import Semantic
 from recollect.telemetry import SERIES, Alert, Telemetry
 from recollect.testing.clock import ManualClock
@@ -37,6 +43,27 @@ def test_the_alert_of_retrieval_is_about_retrieval_alone(tmp_path: Path, clock: 
         memory.session("s", user="ada").context("Who?", 500)
         taken = memory.stats()["recollect_retrieval_seconds_max"]
     assert [alert.value for alert in alerts] == [taken * 1_000]
+
+
+class _SlowAtMany(HashingEmbedder):
+    """Takes its time where it is measured, on several texts at once."""
+
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> NDArray[np.float32]:
+        if len(texts) > 1:
+            sleep(0.3)
+        return super().embed(texts, kind)
+
+
+def test_measuring_the_embedder_once_is_no_part_of_a_retrieval(tmp_path: Path, clock: ManualClock) -> None:
+    alerts: list[Alert] = []
+    plan = Settings(alert_retrieval_ms=500, alert_memory_bytes=LARGE)
+    with opened(tmp_path, clock, embedder=_SlowAtMany(128), settings=plan, on_alert=alerts.append) as memory:
+        memory.session("s", user="ada").add("user", "My sister Nadia moved to Oslo.")
+        memory.drain()
+        memory.session("t", user="ada").context("Which zymurgy does Nadia study?", 500)
+        stats = memory.stats()
+    assert stats["recollect_context_seconds_max"] > 0.6 and stats["recollect_retrieval_seconds_max"] < 0.5
+    assert not alerts
 
 
 def test_a_process_that_grows_too_large_raises_an_alert_each_time_it_does(

@@ -185,8 +185,14 @@ def test_the_memory_may_be_a_part_of_its_own_and_stand_before_tool_calls() -> No
 
 
 def test_no_more_than_a_few_lines_are_quoted() -> None:
-    many = "<memory>\n## Recalled from earlier\n" + "user: my sister again\n" * 50 + "</memory>"
-    assert ask("my sister?", many).count("> ") == MOST
+    many = [f"user: my sister again, {n}" for n in range(50)]
+    assert (
+        ask("my sister?", "\n".join(["<memory>", "## Recalled from earlier", *many, "</memory>"])).count("> ") == MOST
+    )
+    assert (
+        ask("my sister?", "\n".join(["<memory>", "## Recalled from earlier", *many[:1] * 50, "</memory>"])).count("> ")
+        == 1
+    )
 
 
 def test_it_streams_the_same() -> None:

@@ -10,7 +10,7 @@ import typer
 from recollect.answers import Kind, Recalled
 from recollect.cli.narrow import Roles, Since, Tags, narrowed
 from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, again, asked, begun, remembering
-from recollect.cli.terminal import quotes
+from recollect.cli.terminal import quotes, say
 
 if TYPE_CHECKING:
     from recollect.session import Session
@@ -61,6 +61,12 @@ def check_found(chat: Session, found: Recalled, here: bool) -> None:
 
 def show(found: Recalled, as_json: bool) -> None:
     """Print what was found, best first."""
-    value = {"relevance": found.relevance, "hits": [dataclasses.asdict(hit) for hit in found]}
+    value = {
+        "relevance": found.relevance,
+        "by_chance": found.by_chance,
+        "hits": [dataclasses.asdict(hit) for hit in found],
+    }
+    if found and found.by_chance and not as_json:
+        say("Nothing was said about that, as far as can be told. What comes nearest:")
     told = [(f"{rank}. {hit.session}", hit.text) for rank, hit in enumerate(found, 1)]
     quotes(as_json, value, told, f"There is nothing like that. See what is there with: {again('stats')}")

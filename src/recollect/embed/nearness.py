@@ -6,6 +6,7 @@ nothing to do with each other is measured once for a model: one standard deviati
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -28,9 +29,13 @@ UNRELATED: Final = (
 
 
 class Nearness:
-    """How near a cosine of one embedder is: 0 where texts are unrelated, 1 where they are the same."""
+    """How near a cosine of one embedder is: 0 where texts are unrelated, 1 where they are the same.
+
+    `seconds` is how long measuring the embedder took: once, with the first question that needs it.
+    """
 
     def __init__(self, embedder: Embedder) -> None:
+        self.seconds = 0.0
         self._embedder = embedder
         self._unrelated: tuple[NDArray[np.float32], float, float] | None = None
 
@@ -50,8 +55,10 @@ class Nearness:
 
     def _measured(self) -> tuple[NDArray[np.float32], float, float]:
         if self._unrelated is None:
+            started = perf_counter()
             asked = self._embedder.embed([question for question, _ in UNRELATED], kind="query")
             said = self._embedder.embed([passage for _, passage in UNRELATED], kind="passage")
             cosines = asked @ said.T
             self._unrelated = said, float(cosines.mean()), float(cosines.std())
+            self.seconds = perf_counter() - started
         return self._unrelated

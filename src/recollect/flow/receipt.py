@@ -143,6 +143,8 @@ class Line:
     @property
     def label(self) -> str:
         """The line in a few words, for an error."""
+        if self.section in CONVERSATION and self.sources:
+            return f"message {self.sources[0]} ({self.section}, {self.shown})"
         return f"{self.section} ({self.shown})"
 
     def to_dict(self) -> dict[str, Any]:

@@ -93,6 +93,12 @@ class Layers:
                 return self.summary.learn(job)
         return self.procedural.learn(job)
 
+    @property
+    def measuring(self) -> float:
+        """The seconds that it took to measure the embedder, which is done once and is no part of a retrieval."""
+        both = (self.episodic.ranker.nearness, self.documents.nearness)
+        return sum(nearness.seconds for nearness in both if nearness)
+
     def forget(self, scope: Scope) -> None:
         """Drop what is kept in memory of a scope whose messages were erased."""
         self.episodic.forget(scope)

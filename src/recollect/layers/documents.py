@@ -62,7 +62,7 @@ class Documents:
     threshold: float = DEFAULTS.documents_threshold
     rerank_top: int = DEFAULTS.documents_rerank_n
     final_k: int = DEFAULTS.documents_top_k
-    _nearness: Nearness | None = field(init=False, default=None)
+    nearness: Nearness | None = field(init=False, default=None)
     _words: Recent[str, frozenset[str]] = field(init=False, default_factory=lambda: Recent(KEPT))
     _owners: Recent[Scope, None] = field(init=False, default_factory=lambda: Recent(KEPT))
     _texts: Recent[Scope, tuple[tuple[int, int], dict[str, tuple[str, ...]]]] = field(
@@ -70,7 +70,7 @@ class Documents:
     )
 
     def __post_init__(self) -> None:
-        self._nearness = Nearness(self.embedder) if self.embedder else None
+        self.nearness = Nearness(self.embedder) if self.embedder else None
 
     def add(
         self,
@@ -288,12 +288,12 @@ class Documents:
         return found
 
     def _near(self, scope: Scope, asked: str, where: Filter) -> dict[str, float]:
-        if self.embedder is None or self._nearness is None or not reads(self.embedder.name, asked):
+        if self.embedder is None or self.nearness is None or not reads(self.embedder.name, asked):
             return {}
         try:
             vector = self.embedder.embed([asked], kind="query")[0]
             matches = self.store.index.nearest(scope, vector, self.embedder.name, LOOKED_AT, where=where)
-            return {match.id: self._nearness.of(match.score) for match in matches}
+            return {match.id: self.nearness.of(match.score) for match in matches}
         except ModelError as error:
             log.warning("documents are found by words alone this time: %s", error)
             return {}

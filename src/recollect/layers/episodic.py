@@ -68,12 +68,14 @@ class Episodic:
         first = min(ranking.fitting(budget), MANY if k is None else k)
         moments = islice(distinct(self._read(asked, ranking, first)), k)
         matter = set(query_words(asked.text))
-        return Recalled(pack(moments, budget, self.count, words, matter), ranking.relevance)
+        hits = pack(moments, budget, self.count, words, matter)
+        return Recalled(hits, ranking.relevance, self._by_chance(asked, ranking))
 
     def search(self, asked: Asked, k: int) -> Recalled:
         """The `k` best turns, a hit each; without vectors to compare, only turns that share words with the question."""
         ranking = self.ranker.rank(asked, only_matching=True)
-        return Recalled(one_by_one(islice(distinct(self._read(asked, ranking, k)), k)), ranking.relevance)
+        hits = one_by_one(islice(distinct(self._read(asked, ranking, k)), k))
+        return Recalled(hits, ranking.relevance, self._by_chance(asked, ranking))
 
     def offer(
         self, asked: Asked, k: int | None, said: Sequence[Message] = (), here: str = ""
@@ -112,6 +114,9 @@ class Episodic:
             return [*map(_candidate, hits), *map(_missed, left[:NEAR_MISSES])]
 
         return within
+
+    def _by_chance(self, asked: Asked, ranking: Ranking) -> bool:
+        return not asks_of_talk(asked.text) and self.ranker.is_off_topic(ranking, self.floor)
 
     def forget(self, scope: Scope) -> None:
         """Drop what is kept in memory of a scope whose messages were erased."""

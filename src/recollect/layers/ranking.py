@@ -139,10 +139,13 @@ class Ranker:
     embedder: Embedder | None = None
     former: Embedder | None = None
     met: set[Scope] = field(default_factory=set)
-    _nearness: Nearness | None = None
+    nearness: Nearness | None = field(init=False)
     _kept: OrderedDict[Scope, Columns] = field(default_factory=OrderedDict)
     _came: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.nearness = Nearness(self.embedder) if self.embedder else None
 
     def rank(self, asked: Asked, only_matching: bool = False) -> Ranking:
         """Rank the user's turns for a question; with `only_matching`, without vectors, only those that share words."""
@@ -179,12 +182,10 @@ class Ranker:
         """
         if ranking.relevance <= 0:
             return True
-        if self.embedder is None or ranking.vector is None or not ranking.unheard or floor >= 1:
+        if self.nearness is None or ranking.vector is None or not ranking.unheard or floor >= 1:
             return False
-        if self._nearness is None:
-            self._nearness = Nearness(self.embedder)
         try:
-            above = self._nearness.above(ranking.relevance, ranking.vector)
+            above = self.nearness.above(ranking.relevance, ranking.vector)
         except ModelError:
             return False
         return is_by_chance(above, len(ranking.scores), ranking.unheard, floor)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from datetime import UTC, date, datetime, time
 from typing import Final, NamedTuple
 
@@ -13,6 +13,7 @@ from recollect.flow.facts import Statement, extract, known
 from recollect.flow.facts.spoken import read_line
 from recollect.flow.fence import CLOSE, OPEN, SAYS, TITLES, without_memory
 from recollect.flow.fence import heading as heading_of
+from recollect.flow.pack import CUT
 from recollect.types import Message, with_zone
 
 EARLIER: Final = "Earlier in this conversation:"
@@ -25,7 +26,12 @@ ONCE: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _HEADINGS: Final = frozenset(map(heading_of, TITLES))
 _NOW: Final = datetime.max.replace(tzinfo=UTC)
 _DAY: Final = re.compile(r"(\d{1,2} \w+ \d{1,4})(?: \([^)]*\))?")
-_TURN: Final = re.compile("(?:user|assistant|system|tool): ")
+_TURN: Final = re.compile("^(?:user|assistant|system|tool): ")
+LONGEST: Final = 500
+"""Characters of a line that are quoted at most."""
+_AROUND: Final = 80
+_ANY_WORD: Final = re.compile(r"\S+")
+_THEY: Final = re.compile(r"\b(?:he|she|they|his|her|their|him|them|it|its)\b", re.IGNORECASE)
 _JSON: Final = re.compile(r"""\s*[\[{]\s*(?:["\[{\]}]|$)""")
 _OPEN: Final = re.compile(f"^{OPEN}\n", re.MULTILINE)
 _CLOSE: Final = re.compile(f"^{CLOSE}", re.MULTILINE)
@@ -41,7 +47,7 @@ class Line(NamedTuple):
     @property
     def words(self) -> str:
         """What was said, without who said it."""
-        return self.text.removeprefix("user: ")
+        return _TURN.sub("", self.text, count=1)
 
     @property
     def on(self) -> date | None:
@@ -71,6 +77,45 @@ def remembered(memory: str) -> Iterator[Line]:
                 readable = not _JSON.match(line, said.end())
             if readable and line != SAYS and not line.startswith("> "):
                 yield Line(heading, day, line.strip())
+
+
+def reply_to(lines: Sequence[Line], place: int) -> Line | None:
+    """What the assistant answered to what the user said in a line, where that is quoted too."""
+    for line in lines[place + 1 :]:
+        if line.text.startswith("user: ") or (line.heading, line.day) != (lines[place].heading, lines[place].day):
+            return None
+        if line.text.startswith("assistant: "):
+            return line
+    return None
+
+
+def said_of(lines: Sequence[Line], names: set[str], words: Callable[[str], set[str]]) -> list[bool]:
+    """Whether each line is about someone with one of these names: it says one, or "she" right after a line that did."""
+    about, found = False, list[bool]()
+    for n, line in enumerate(lines):
+        same_talk = n > 0 and (line.heading, line.day) == (lines[n - 1].heading, lines[n - 1].day)
+        named = not names.isdisjoint(words(line.words))
+        if line.text.startswith("user: "):
+            about = named or (about and same_talk and _THEY.search(line.words) is not None)
+        found.append(named or (about and line.text.startswith("user: ")))
+    return found
+
+
+def part_about(text: str, asked: Set[str], words: Callable[[str], set[str]]) -> str:
+    """What was said in a line, as it is quoted: of a long one, the part with most of the words asked for."""
+    if len(text) <= LONGEST:
+        return text
+    found = [(word.start(), words(word[0]) & asked) for word in _ANY_WORD.finditer(text)]
+    telling = [(start, said) for start, said in found if said]
+
+    def worth(start: int) -> int:
+        return len(set[str]().union(*(said for place, said in telling if start <= place < start + LONGEST - _AROUND)))
+
+    best = max((start for start, _ in telling), key=worth, default=0)
+    first = text.rfind(" ", 0, max(0, best - _AROUND)) + 1
+    last = text.find(" ", first + LONGEST)
+    part = text[first : last if last > 0 else None]
+    return f"{CUT + ' ' if first else ''}{part}{' ' + CUT if last > 0 else ''}"
 
 
 def said_before(messages: Sequence[Message]) -> Iterator[Line]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime, timedelta
 from math import fsum
 from typing import Any, Final, NamedTuple
@@ -33,8 +33,11 @@ from recollect.llm.quoting import (
     facts_in,
     meant,
     memory_of,
+    part_about,
     remembered,
+    reply_to,
     said_before,
+    said_of,
 )
 from recollect.store.stem import stem
 from recollect.store.words import COMMON, query_words, words
@@ -94,6 +97,8 @@ _FILLERS: Final = frozenset(
     )
 )
 """Words of questions that say nothing of what is asked for."""
+_WANTS_MORE: Final = re.compile(r"(?:.*[.!,] )?(?:and |so |but )?(?:wh|how)", re.IGNORECASE)
+"""A question that no "yes" answers."""
 _OF_ME: Final = re.compile(r"\b(?:i|we)\b", re.IGNORECASE)
 _OF_THE_PAST: Final = re.compile(r"\b(?:did|used? to|before|was|were|ever)\b", re.IGNORECASE)
 _OF_BEFORE: Final = re.compile(
@@ -117,7 +122,7 @@ _SAME: Final = {
         "break broke broken", "drive drove driven", "teach taught", "bring brought", "win won", "wear wore worn",
         "sleep slept", "run ran", "sing sang", "build built", "lend lent", "hear heard", "keep kept",
         "begin began begun start", "grow grew grown", "swim swam", "ride rode", "steal stole stolen", "catch caught",
-        "mother mom mum", "father dad", "child children kid kids",
+        "mother mom mum", "father dad", "child children kid kids", "doctor dr gp physician", "weigh weighed weight",
         "favorite favourite", "color colour", "movie film", "phone telephone",
     )
     for word in group.split()
@@ -126,11 +131,15 @@ _SAME: Final = {
 
 
 class _Source(NamedTuple):
-    """A fact or a line: how it would be told, the words it is found by, and whether it is a question itself."""
+    """A fact or a line: how it would be told, the words it is found by, and whether it is a question itself.
+
+    `place` is where a line stands among the lines, None for a fact.
+    """
 
     told: tuple[str, str]
     words: set[str]
     asks: bool = False
+    place: int | None = None
 
 
 class RecallModel:
@@ -263,8 +272,9 @@ def _told(facts: Sequence[Fact]) -> list[tuple[str, str]]:
     return told
 
 
-def _quoted(line: Line) -> tuple[str, str]:
-    return line.heading, f"> {line.day}{line.text}"
+def _quoted(line: Line, asked: Set[str] = frozenset()) -> tuple[str, str]:
+    speaker = line.text.removesuffix(line.words)
+    return line.heading, f"> {line.day}{speaker}{part_about(line.words, asked, _words)}"
 
 
 def _due(question: str, facts: Sequence[Fact], at: datetime) -> list[Fact]:
@@ -312,16 +322,31 @@ def _sharing(
     of_me = _OF_ME.search(question) is not None and not _OF_THE_PAST.search(question)
     others = [line for line in lines if line.heading not in FACTS and not _is_same(question, line.words)]
     sources = [_Source(_told([fact])[0], _words(_asked_by(fact, want, of_me))) for fact in facts]
-    sources += [_Source(_quoted(line), _words(line.text), line.text.endswith("?")) for line in others]
+    sources += [_Source(_quoted(line), _words(line.words), line.text.endswith("?"), n) for n, line in enumerate(others)]
     places = Counter(word for source in sources for word in source.words)
     looked_for = {word if word in places or len(word) < 5 else meant(word, sorted(places)) for word in _same(telling)}
     if names := _words(" ".join(want.names)):
-        sources = [source for source in sources if names & source.words]
+        about = said_of(others, names, _words)
+        sources = [one for one in sources if names & one.words or (one.place is not None and about[one.place])]
+        if any(one.place is not None for one in sources):  # "Mila is your daughter" says nothing of her school
+            sources = [one for one in sources if one.place is not None or (looked_for - names) & one.words]
     weighed = [(fsum(1 / places[word] for word in looked_for & source.words), source) for source in sources]
     found = [pair for pair in weighed if pair[0]]
     found = [pair for pair in found if not pair[1].asks] or found
     best = sorted(range(len(found)), key=lambda n: -found[n][0])[:MOST]
-    return [found[n][1].told for n in sorted(best) if found[n][0] >= found[best[0]][0] / 2]
+    kept = [found[n][1] for n in sorted(best) if found[n][0] >= found[best[0]][0] / 2]
+    return list(dict.fromkeys(told for one in kept for told in _with_reply(question, one, looked_for, others)))
+
+
+def _with_reply(question: str, said: _Source, asked: set[str], lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
+    """What is told, and what the assistant said to it where it has no word that is not in the question."""
+    if said.place is None:
+        yield said.told
+        return
+    yield _quoted(lines[said.place], asked)
+    more = said.words - asked - _ALL_COMMON - _FILLERS
+    if not more and _WANTS_MORE.match(question) and (reply := reply_to(lines, said.place)):
+        yield _quoted(reply, asked)
 
 
 def _is_same(question: str, said: str) -> bool:

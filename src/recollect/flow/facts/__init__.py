@@ -1,6 +1,7 @@
 """Facts from what a user says of themselves, by rules: no model, no network, and rather nothing than something wrong.
 
-text ──► prose: own words, by clause ──► profile, life, food, relations, likes, preferences, plans, mood ──► Found
+text ──► corrections ──► prose: own words, by clause
+clause ──► names, profile, life, food, relations, likes, preferences, plans, mood ──► Found
 Statements of all messages ──► known: what stands, what is past
 """
 
@@ -12,12 +13,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from recollect.flow.facts.corrections import corrected, place_in
 from recollect.flow.facts.food import food
 from recollect.flow.facts.found import Found
 from recollect.flow.facts.known import Known, Statement, known
 from recollect.flow.facts.life import life
 from recollect.flow.facts.likes import likes
 from recollect.flow.facts.mood import mood
+from recollect.flow.facts.names import names
 from recollect.flow.facts.notes import in_first_person
 from recollect.flow.facts.plans import plans
 from recollect.flow.facts.preferences import preferences
@@ -35,8 +38,8 @@ def _wishes(clause: Clause) -> Iterable[Found]:
 
 
 _Rules = tuple[Callable[[Clause], Iterable[Found]], ...]
-_OF_MINE: Final[_Rules] = (profile, life, food, relations, _wishes, plans, mood)
-_OF_OTHERS: Final[_Rules] = (profile, life, in_passing, _wishes, plans, mood)
+_OF_MINE: Final[_Rules] = (names, profile, life, food, relations, _wishes, plans, mood)
+_OF_OTHERS: Final[_Rules] = (names, profile, life, in_passing, _wishes, plans, mood)
 _MINE: Final = word_set("i im ive id we weve my our")
 _OTHERS: Final = word_set(
     """you please just everyone everybody friends people call calls it its this that name names myself as
@@ -69,7 +72,10 @@ def extract(text: str, at: datetime) -> list[Found]:
     Of two statements about the same key the later stands. Quotes, code, pasted text, questions, what-ifs, and what
     others do, say nothing of the user.
     """
-    said = told(text, with_zone(at), _find)
+    right, cuts = corrected(text)
+    said = told(right, with_zone(at), _find)
+    if cuts:
+        said = [replace(one, span=place_in(cuts, one.span)) for one in said]
     return sorted({(one.key, one.ended): one for one in said}.values(), key=lambda one: (one.span, one.key))
 
 

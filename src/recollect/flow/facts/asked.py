@@ -150,6 +150,11 @@ KINDS: Final = (
         "language languages speak",
         rule(r"\b(?:do|can) i speak\b|\bmy (?:native )?languages?\b|\blanguages (?:do|can) i\b"),
     ),
+    Kind(
+        "citizenship",
+        "passport passports nationality citizenship citizen hold country",
+        rule(r"\bmy (?:nationality|citizenship|passport)\b|\bpassports? (?:do|have) i\b|\bam i an? \w+ citizen\b"),
+    ),
     Kind("plays", "play instrument instruments sport sports game games", rule(rf"{_DO_I} play\b")),
     Kind("teaches", "teach subject subjects", rule(rf"{_DO_I} teach(?:ing)?\b"), "teaching"),
     Kind(

@@ -56,7 +56,7 @@ _NO_FOOD: Final = word_set(
 )
 _OR: Final = rule(",? or ")
 _EATEN: Final = rule(
-    r"\s*(?:[.,!;:)]|$|(?:and|but|or|so|now|because|since|any ?more|again|at all|(?:last|this) \w+)\b"
+    r"\s*(?:[.,!;:)]|$|(?:and|but|or|so|now|because|since|any ?more|again|at all|it|(?:last|this) \w+)\b"
     r"|for (?:religious|health|medical|ethical)\b)"
 )
 

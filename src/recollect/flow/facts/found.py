@@ -13,7 +13,8 @@ from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.wording import word_set
 
 VALUED: Final = word_set(
-    "likes dislikes allergy avoids speaks uses prefers todo plays teaches learning studies school drives habit"
+    """likes dislikes allergy avoids speaks uses prefers todo plays teaches learning studies school drives habit
+    citizenship asked"""
 )
 """Keys that hold several values at a time: each has its value in it, which may have a colon: "todo:flight at 9:25"."""
 

@@ -11,7 +11,7 @@ from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.likes import INTEREST
 from recollect.flow.facts.phrases import name
 from recollect.flow.facts.preferences import PREFERENCE
-from recollect.flow.facts.profile import AM, LANGUAGES, PROFILE
+from recollect.flow.facts.profile import AM, LANGUAGES, NATIONS, PROFILE
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.wording import EMOJI, any_of, rule, small
 
@@ -171,6 +171,8 @@ _HABIT: Final = rule(
     rf"{_HABIT_ENDS}",
     rf"(?:i|we)(?: also| still)? ({_BY_ITSELF}(?: {_WHEN})*? {_HOW_OFTEN}(?: {_WHEN})*){_HABIT_ENDS}",
 )
+_A_NATION: Final = rf"\b(?:{NATIONS}|US|UK|EU)\b"
+_NATIONS: Final = rf"{_A_NATION}(?:(?:, | and (?:an? )?|/|-){_A_NATION})*"
 _ADDRESS: Final = r"([\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
 _EMAIL: Final = rule(
     rf"my (?:(?:work|new|personal|private) )?e-?mail(?: address)?(?: is|'s|:) {_ADDRESS}",
@@ -188,9 +190,19 @@ _TIMEZONE: Final = rule(
 )
 
 
+_CITIZEN: Final = rule(
+    rf"i(?:'ve got| have got|{_OFTEN} (?:have|hold|travel on)) ((?:(?:an?|both|dual|valid) )*{_NATIONS}) "
+    rf"(?:passports?|citizenships?|nationality){_WHOLE}",
+    rf"{AM} (an? {_NATIONS}) citizen{_WHOLE}",
+)
+_NO_CITIZEN: Final = rule(
+    rf"i(?: no longer have|(?:'ve| have)? (?:gave up|given up|renounced)) (?:an?|my) ({_NATIONS}) "
+    rf"(?:passport|citizenship|nationality){_WHOLE}",
+)
+_NATION: Final = rule(_A_NATION)
 _MAY_TELL: Final = small(
     "play|teach|taught|learn|stud|driv|car is|born|liv|mail|pronoun|zone| on |graduat|went to|major|degree|phd|master"
-    "|bachelor|reach me|contact me|sold|scrapped|traded|rid of"
+    "|passport|citizen|nationality|bachelor|reach me|contact me|sold|scrapped|traded|rid of"
 )
 _MAY_REPEAT: Final = small(
     "every|each |times|[0-9]x |once|twice|weekends|days|in the |ly |always|before work|after work"
@@ -214,6 +226,12 @@ def _told(clause: Clause) -> Iterator[Found]:
         if words := over or now.match(text):
             yield from _each(clause, type, key, what, words.end(), ended=over is not None)
     yield from _had(clause)
+    over = _NO_CITIZEN.match(text)
+    if belongs := over or _CITIZEN.match(text):
+        group = belongs.lastindex or 1
+        for nation in _NATION.finditer(text, *belongs.span(group)):
+            name_of = nation[0] if nation[0].isupper() else nation[0].title()
+            yield found(clause, PROFILE, "citizenship", name_of, belongs.end(), ended=over is not None)
     if (match := _AT_SCHOOL.match(text)) and (school := name(text, match.end(), most=5)):
         yield found(clause, PROFILE, "school", school.text, school.end)
     for key, one in (

@@ -58,6 +58,8 @@ _STOPS: Final = word_set(
     especially particularly except then like is are was were has have had can could will would should do does did
     every each around near via such including despite whether not any"""
 )
+_GOES_ON: Final = word_set("it it's")
+"""What begins the next sentence where no stop does: "gluten it makes me ill"."""
 _TRAILERS: Final = word_set(
     """too also now lately recently nowadays currently again today tonight anymore really most best well actually btw
     please still already either personally always sometimes generally overall honestly everyday daily tho haha lol tbh
@@ -177,6 +179,8 @@ def thing(text: str, start: int, most: int = MAX_WORDS, stops: frozenset[str] = 
     for token in tokens(text, start):
         word = token[0].lower()
         if word in _STOPS or word in stops or word in _TRAILERS or (words and _TRAILING.match(text, token.start())):
+            break
+        if words and word in _GOES_ON:
             break
         if word in _NARROWS:
             return None

@@ -120,6 +120,7 @@ _GOING_ON: Final = frozenset({"see", "take", "run", "present", "have", "give", "
 _TODAY: Final = rule(r"\btoday\b")
 """What someone has or sees today is mostly no plan: they have it already."""
 _DOING: Final = rule(rf"(?:{_WE_ARE}|(?:i|we)(?:'ll| will) be) ({'|'.join(_VERBS)})\b{_NO_PLAN}")
+_OFF_TO: Final = rule(rf"{_WE_ARE} off to (?!(?:bed|sleep|work|school|the races)\b|an? (?:[\w-]+ )?start\b)")
 _DO: Final = rule("(?:i|we) (fly|leave|travel) (?:to|for) ")
 _SOON: Final = rule(r"(?:on|by|in|next|this|tomorrow|tonight|\w+day)\b")
 _ON: Final = rule("(?:on |by |in )?(?:the )?$")
@@ -198,6 +199,8 @@ def _dated(clause: Clause, start: int = 0, day: date | None = None) -> Iterator[
             yield from _item(clause, match.end(), dated=True, day=day)
     elif (match := _DOING.match(text, start)) and not (_VERBS[match[1].lower()] in _GOING_ON and _TODAY.search(text)):
         yield from _item(clause, match.end(), dated=True, verb=_VERBS[match[1].lower()], day=day)
+    elif match := _OFF_TO.match(text, start):
+        yield from _item(clause, match.end(), dated=True, verb="go to", day=day)
     elif match := _DO.match(text, start):
         yield from _item(clause, match.start(1), dated=True, day=day)
 

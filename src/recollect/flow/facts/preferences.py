@@ -98,10 +98,14 @@ _MOSTLY_USE: Final = rule(
 _SMALL_TOOLS: Final = any_of(
     """vs_?code neovim vim emacs python rust java javascript typescript django react postgres(?:ql)?(?:_\\d+)? mysql
     sqlite docker kubernetes aws azure gcp linux ubuntu arch windows(?:_\\d+)? macos chrome firefox safari notion
-    obsidian slack jira excel chatgpt copilot figma photoshop github gitlab (?:an_)?iphone(?:_\\d+)? (?:an_)?android"""
+    obsidian slack jira excel chatgpt copilot figma photoshop github gitlab confluence trello asana zoom
+    terraform (?:an_)?iphone(?:_\\d+)? (?:an_)?android"""
 )
 _USE_SMALL: Final = rule(
-    rf"(?:(?:i|we)(?: (?:mostly|mainly|currently|now|still|also))*|i(?:'m| am)) (?:use|using) (?:an )?({_SMALL_TOOLS})"
+    "(?:(?:i|we)(?: (?:mostly|mainly|currently|now|still|also))*|i(?:'m| am)) (?:use|using) (?:both )?"
+)
+_SMALL_TOOL: Final = rule(
+    rf"(?:an )?({_SMALL_TOOLS})"
     r"(?=\s*(?:[.,!;)]|$|(?:and|but|btw|for|on|at|w/|with|every|daily|mostly|now|as|because|so)\b|w/))"
     r"(?! (?:for|to) (?:this|that|the)\b)"
 )
@@ -119,6 +123,29 @@ _SWITCHED: Final = rule("(?:i|we)(?:'ve| have)?(?: just| recently)? switched (?:
 _FROM, _TO = rule("from "), rule(" ?to ")
 
 
+_OFFERS: Final = any_of("schedule book plan put arrange set_up reserve")
+_REACHES: Final = any_of("call message text ping email e-mail phone remind send wake notify contact")
+_BROUGHT: Final = any_of("suggest recommend order buy get send give show offer")
+_AN_HOUR: Final = (
+    r"(?:(?:before|after|past|until) "
+    r"(?:\d+(?:[:.]\d+)?(?: ?[ap]m)?|noon|midnight|lunch|work|dinner|breakfast|school)"
+    r"|(?:on|at|during) (?:\w+days|weekends|night|the weekends?))"
+)
+_THAT_HOLDS: Final = (
+    rf"(?:(?:{_OFFERS} (?:me )?(?:anything|something|meetings?|calls?|appointments?|flights?|things)"
+    rf"|{_REACHES} (?:me|us)) (?:[\w'-]+ ){{0,3}}?{_AN_HOUR})"
+)
+_AND_OVER: Final = (
+    r"(?=\s*(?:[.!;)]|$|,(?! (?:if|unless|except)\b)|(?:please|pls|lol|thanks|because|since|as|i|i'm)\b))"
+)
+_ASKED: Final = rule(
+    rf"(?:please )?(never|always|don't|do not) (?:ever )?({_THAT_HOLDS}){_AND_OVER}",
+    rf"(?:please )?(never|always) ((?:{_OFFERS}|{_BROUGHT}) me "
+    rf"(?:(?!\b(?:if|unless|when|until|except|again|today|now)\b)[^.,!?;:]){{3,60}}?){_AND_OVER}",
+)
+"""What is to be done or left as a rule: at some hours, or for the one who asks. What is true of all is no wish."""
+
+
 def preferences(clause: Clause) -> Iterator[Found]:
     """What a clause says the user wants as a rule, prefers, or works with."""
     text = clause.text
@@ -132,6 +159,10 @@ def preferences(clause: Clause) -> Iterator[Found]:
             yield found(clause, PREFERENCE, "prefers", what.text, what.end, 0.85)
         if (over := _RATHER_THAN.match(text, what.end)) and (less := thing(text, over.end())):
             yield found(clause, PREFERENCE, "prefers", less.text, less.end, ended=True)
+    if match := _ASKED.match(text):
+        group = match.lastindex or 2
+        how = "always" if match[group - 1].lower() == "always" else "never"
+        yield found(clause, PREFERENCE, "asked", f"{how} {match[group]}", match.end(), 0.85)
     yield from _tools(clause)
 
 
@@ -173,8 +204,10 @@ def _tools(clause: Clause) -> Iterator[Found]:
         while words and (tool := name(text, words.end(), most=3)) and _USED.match(text, tool.end):
             yield found(clause, PREFERENCE, "uses", tool.text, tool.end, 0.85)
             words = _AND_USE.match(text, tool.end)
-    elif match := _USE_SMALL.match(text):
-        yield found(clause, PREFERENCE, "uses", match[1], match.end(), 0.85)
+    elif words := _USE_SMALL.match(text):
+        while words and (known := _SMALL_TOOL.match(text, words.end())):
+            yield found(clause, PREFERENCE, "uses", known[1], known.end(), 0.85)
+            words = _AND_USE.match(text, known.end())
 
 
 def _switched(clause: Clause, start: int) -> Iterator[Found]:

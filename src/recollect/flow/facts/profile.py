@@ -1,4 +1,4 @@
-"""Who the user is in their own words: name, work, place, age, birthday, languages."""
+"""Who the user is in their own words: work, place, age, birthday, languages."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import Final
 from recollect.answers import FactType
 from recollect.flow.ahead import ahead
 from recollect.flow.days import written
-from recollect.flow.facts.forenames import FORENAMES
 from recollect.flow.facts.found import Found, found
-from recollect.flow.facts.phrases import LINKED, Phrase, firm, given, name, place_name, thing
+from recollect.flow.facts.phrases import LINKED, Phrase, firm, name, place_name, thing
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
 from recollect.flow.facts.wording import EMOJI, any_of, rule
@@ -27,48 +26,25 @@ _LATELY: Final = (
 AM: Final = f"i(?:'m| am)(?: {any_of('now currently still also actually originally just already')})*"
 _HAVE: Final = f"(?:i|we)(?:'ve| have)?{_LATELY}"
 
-_NAME: Final = rule(r"my (?:full |first |real |legal |good )?name(?: is|'s) (?:actually |now |spel(?:led|t) )?(?=\w)")
-_CALLED: Final = rule(
-    r"i(?:'m| am) (?:called|named) |i go by (?:the name (?:of )?)?",
-    r"(?:you can |please |just |everyone |everybody |(?:my )?friends |people )*calls? me ",
-    "i(?:'m| am) (?=(?:dr|mr|mrs|ms|prof)\\b)",
-    r"(?:it's|this is) (?=(?-i:[A-Z])[\w'-]+ here\b)",
-    rf"(?:name's|myself) (?=(?-i:[A-Z])[\w'-]+(?: (?-i:[A-Z])[\w'-]+)?{STOP})",
+NATIONS: Final = any_of(
+    """american british english irish scottish welsh french german italian spanish portuguese dutch belgian swiss
+    austrian swedish norwegian danish finnish polish czech russian ukrainian greek turkish arab israeli iranian
+    indian pakistani chinese japanese korean vietnamese thai filipino indonesian australian canadian mexican
+    brazilian african nigerian egyptian european asian hungarian romanian bulgarian croatian serbian bosnian slovenian
+    albanian macedonian estonian latvian lithuanian colombian peruvian venezuelan chilean argentinian cuban jamaican
+    kenyan ghanaian ethiopian moroccan algerian tunisian libyan syrian jordanian palestinian armenian georgian persian
+    mongolian malaysian singaporean puerto_rican afghan angolan costa_rican dominican fijian guatemalan honduran
+    moldovan nicaraguan paraguayan rwandan salvadoran samoan somali sri_lankan tongan ugandan uruguayan"""
 )
-_NOT_NAMED: Final = rule(r"my name (?:is not|isn't|is no longer) ")
-_BUT: Final = rule(r",? (?:it's|it is|but(?: it's)?|my name is) ")
-_HELLO_I_AM: Final = rule(r"(?:i'm|i am|this is) ")
 NO_NAME: Final = rule(
     r"[^ ]*\d|[a-z]{2,}ing\b",
+    rf"{NATIONS}\b",
     any_of(
-        """american british english irish scottish welsh french german italian spanish portuguese dutch belgian swiss
-        austrian swedish norwegian danish finnish polish czech russian ukrainian greek turkish arab israeli iranian
-        indian pakistani chinese japanese korean vietnamese thai filipino indonesian australian canadian mexican
-        brazilian african nigerian egyptian european asian latino latina christian catholic protestant muslim
-        jewish hindu buddhist sikh atheist hungarian romanian bulgarian croatian serbian bosnian slovenian albanian
-        macedonian estonian latvian lithuanian colombian peruvian venezuelan chilean argentinian cuban jamaican kenyan
-        ghanaian ethiopian moroccan algerian tunisian libyan syrian jordanian palestinian armenian georgian persian
-        mongolian malaysian singaporean puerto_rican texan californian lutheran anglican afghan alaskan angolan
-        catalan corsican costa_rican dominican fijian guatemalan honduran moldovan mormon nicaraguan okinawan paraguayan
-        rwandan salvadoran samoan somali sri_lankan tibetan tongan tuscan ugandan uruguayan wiccan"""
+        """latino latina christian catholic protestant muslim jewish hindu buddhist sikh atheist texan californian
+        lutheran anglican alaskan catalan corsican mormon okinawan tibetan tuscan wiccan"""
     )
     + r"\b",
 )
-_NO_CALLING: Final = rule(
-    any_of(
-        """interested not very so just still really also from in at on available ready done back new great good fine
-        ok okay urgent confused stuck lost sick ill tired bored busy late early here free sorry glad happy sad sure
-        unsure afraid worried excited curious unable desperate ridiculous terrible awful amazing broken wrong
-        serious hungry cold drunk pregnant alone scared angry upset frustrated exhausted blocked single married lazy
-        crazy old maybe later when if whatever anything names asap"""
-    )
-    + r"\b"
-)
-_WORD: Final = re.compile(r"[A-Za-z]+")
-_HELLO_ENDS: Final = rule(r"\s*(?:[.,!;)\u2013\u2014-]|$|and\b|from\b)")
-
-_MYSELF_ENDS: Final = rule(r"\s*(?:[.!]|$|(?:,|,? and) (?:i|i'm|i've|my|an?|from|\d\d)\b)")
-
 _HOME: Final = (
     r"(?: here| on my own| alone| by myself| near the [\w-]+| with (?:my|our|an?|two|three|\d)(?: [\w-]+){1,4}?)?"
 )
@@ -172,8 +148,7 @@ _NOT_AS: Final = rule(
 )
 _NO_ROLE: Final = rule(rf"{AM} (retired|unemployed|self-employed)\b(?! (?:from|and|but))")
 _OLD: Final = rule(r"(\d{1,3})[- ]years?[- ]old(?=,? )")
-_AGED, _BY_TRADE = rule(rf", (\d\d)(?: years?[- ]old| yo)?{STOP}"), rule(",? (?:(?:and )?working as )?(?:an? |the )")
-_AT, _AS_FROM = rule(",? (?:at|for|with) "), rule(",?(?: originally)? from ")
+_AT, AS_FROM = rule(",? (?:at|for|with) "), rule(",?(?: originally)? from ")
 _BASED: Final = rule(",?(?: (?:and|but|now|currently))* (?:(?:based|living|live) in |(?<=now )in )")
 
 _ONES: Final = ("two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -191,7 +166,7 @@ NUMBER: Final = rf"(\d{{1,3}}|{'|'.join(sorted(_NUMBERS, key=len, reverse=True))
 
 _AGE: Final = rule(
     rf"(?:{AM}|i(?:'ve)? (?:just |recently )?turned) {NUMBER}(?: years?[- ]old| yo| y/o)?"
-    rf"(?: now| today| yesterday| last \w+| this \w+|,? not \d+)?(?: actually)?{STOP}",
+    rf"(?: now| today| yesterday| (?:last|this|since) \w+|,? not \d+)?(?: actually)?{STOP}",
     rf"i(?:'ve)? (?:just |recently )?turned {NUMBER} (?:in|on) \w+{STOP}",
     rf"{AM} an? (\d{{1,3}})[- ]years?[- ]old (?=(?:\w+ )?(?:male|female|man|woman|guy|girl|boy|person)\b)",
 )
@@ -221,7 +196,7 @@ _AND_SPEAK: Final = rule("(?:,? and|,) (?:also )?(?:fluent |some |a little |a bi
 
 def profile(clause: Clause) -> Iterator[Found]:
     """What a clause says about who the user is."""
-    for read in (_names, _places, _work, _roles, _age, _speaks):
+    for read in (_places, _work, _roles, _age, _speaks):
         yield from (fact for fact in read(clause) if lasts(clause, fact))
 
 
@@ -244,51 +219,6 @@ def read_after(
     """What stands under a key after certain words."""
     if (match := words.match(clause.text, start)) and (what := value(clause.text, match.end())):
         yield found(clause, PROFILE, key, what.text, what.end, ended=ended)
-
-
-def _names(clause: Clause) -> Iterator[Found]:
-    text = clause.text
-    if match := _NOT_NAMED.match(text):
-        wrong = name(text, match.end())
-        but = _BUT.match(text, wrong.end) if wrong else None
-        right = name(text, but.end()) if but else None
-        if who := right or wrong:
-            yield found(clause, PROFILE, "name", who.text, who.end, 0.95, ended=right is None)
-    elif match := (named := _NAME.match(text)) or _CALLED.match(text):
-        who = (given if named else name)(text, match.end(), most=5)
-        if who and not _NO_CALLING.match(who.text):
-            yield found(clause, PROFILE, "name", who.text, who.end, 0.95)
-            yield from _around_name(clause, who.end)
-    elif clause.greeted and (match := _HELLO_I_AM.match(text)):
-        who = name(text, match.end(), most=3) or _forename(text, match.end())
-        if who and _HELLO_ENDS.match(text, who.end) and not (NO_NAME.match(who.text) or _NO_CALLING.match(who.text)):
-            yield found(clause, PROFILE, "name", who.text, who.end, 0.8)
-            yield from _around_name(clause, who.end)
-    elif not any(clause.before) and (match := _HELLO_I_AM.match(text)):
-        who = _forename(text, match.end())
-        if who and _MYSELF_ENDS.match(text, who.end):
-            yield found(clause, PROFILE, "name", who.text, who.end, 0.8)
-            yield from _around_name(clause, who.end)
-
-
-def _forename(text: str, start: int) -> Phrase | None:
-    """One of the common forenames, in small letters or not."""
-    word = _WORD.match(text, start)
-    return Phrase(word[0].capitalize(), word.end()) if word and word[0].lower() in FORENAMES else None
-
-
-def _around_name(clause: Clause, end: int) -> Iterator[Found]:
-    """What is told along with a name: "Yuki, 24 years old, from Osaka", "Ada, a nurse at Lakeside"."""
-    text = clause.text
-    if match := _AGED.match(text, end):
-        yield found(clause, PROFILE, "age", match[1], match.end())
-        end = match.end()
-    if (match := _AS_FROM.match(text, end)) and (where := place_name(text, match.end())):
-        yield found(clause, PROFILE, "hometown", where.text, where.end)
-        end = where.end
-    if (match := _BY_TRADE.match(text, end)) and (what := role(text, match.end())):
-        yield found(clause, PROFILE, "role", what.text, what.end)
-        yield from _around_role(clause, what.end)
 
 
 def _places(clause: Clause) -> Iterator[Found]:
@@ -341,21 +271,21 @@ def _roles(clause: Clause) -> Iterator[Found]:
         yield found(clause, PROFILE, "role", what.text, what.end, ended=True)
     elif (match := _WORK_AS.match(text)) and (what := thing(text, match.end(), stops=LINKED)):
         yield found(clause, PROFILE, "role", what.text, what.end)
-        yield from _around_role(clause, what.end)
+        yield from around_role(clause, what.end)
     elif match := _ROLE.match(text):
         old = _OLD.match(text, match.end())
         if what := role(text, text.index(" ", old.end()) + 1 if old else match.end()):
             if old:
                 yield found(clause, PROFILE, "age", old[1], old.end())
             yield found(clause, PROFILE, "role", what.text, what.end, 0.85)
-            yield from _around_role(clause, what.end)
+            yield from around_role(clause, what.end)
 
 
-def _around_role(clause: Clause, end: int) -> Iterator[Found]:
+def around_role(clause: Clause, end: int) -> Iterator[Found]:
     """What is told along with a profession: "a nurse at Lakeside, from Pune, now living in Leeds"."""
     for words, value, key in (
         (_AT, firm, "company"),
-        (_AS_FROM, place_name, "hometown"),
+        (AS_FROM, place_name, "hometown"),
         (_BASED, place_name, "place"),
     ):
         for fact in read_after(clause, words, value, key, end):

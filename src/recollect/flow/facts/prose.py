@@ -112,6 +112,7 @@ _NOT_MEANT: Final = rule(
     rf",\s(?:(?:he|she|they|(?:the|my|our|an?) [\w-]+|(?-i:[A-Z]\w+)) )?{_SAYS}\b"
     r"(?! (?:that|i|it|it's|to|hi|hello|yes|no)\b)",
     r", (?:as|or so) (?:the|my|they|people)\b[^,.!?]{0,30} (?:goes|says?|claims?|thinks?)\b",
+    r"[,(] ?(?:well|or)(?:,? at least)?,? (?:\w+ )?(?:was|were|used to|did)(?=\s*(?:[.,!;)]|$|until\b|till\b))",
     r", (?:according to|if you can call|as (?:he|she|they) puts? it)\b",
     rf"\bin (?:my|the|this|our) (?:[\w&]+ )?{_FICTION}(?=\s*[,.!;]|$| (?:lives|works|is|i|i'm|we|we're)\b)",
     r"^\W*(?:i|my|we)\b(?:(?!\b(?:and|but|which|it|that|favou?rite)\b)[^,.;]){1,60} (?:is|was) (?:an?|the) "
@@ -185,7 +186,7 @@ _OPENING: Final = rule(
         originally (?:it_)?turns_out(?:_that)? unfortunately fortunately sadly luckily now nowadays these_days
         recently lately personally in_general generally by_now today additionally don't_forget(?:_that)?
         just_to_let_you_know as_of_(?:now|today|last_\w+) by_(?:profession|trade) from_now_on going_forward
-        in_(?:the_)?future"""
+        in_(?:the_)?future next(?=,?_(?:i|i'm|we|we're)\b)"""
     )
     + r"(?:\s*[,:!.\u2013\u2014-]+\s*|\s+))+"
 )

@@ -9,6 +9,7 @@ from typing import Final
 
 from recollect.flow.facts.food import ALLERGIC, DIETS, EATS
 from recollect.flow.facts.found import Found, found
+from recollect.flow.facts.names import forename
 from recollect.flow.facts.people import CALLED, COUPLES, FRIENDS, KEYS, MANY, ONE, PARTNERS, PEOPLE, PLURALS
 from recollect.flow.facts.phrases import Phrase, firm, given, name, place_name, slug, things
 from recollect.flow.facts.profile import AS_ROLE, NO_NAME, NUMBER, PROFILE, STOP, birthday, lasts, read_after, years
@@ -83,6 +84,12 @@ _NO_NAME: Final = rule(
 )
 """What someone may be that is no name."""
 _NEXT: Final = rule(",? ")
+_DOES: Final = rule(
+    r"\s*(?:[.,!;)]|$|'s\b|"
+    + any_of("is was has had lives works turns turned and who moved just got said loves hates likes visited comes came")
+    + r"\b)"
+)
+"""What follows a name, so that it is no part of one: "my son joe is 5", not "my son joe mama"."""
 _BORN: Final = rule(
     "(?:'s birthday is|'s birthday's)(?: on)?(?: the)? ", f"(?: turns| will turn| is turning) {NUMBER} on (?:the )?"
 )
@@ -241,7 +248,7 @@ def _own(clause: Clause, word: str, end: int) -> Iterator[Found]:
             yield from _about(clause, _key(word, who), who.end)
             if (but := _NOT.match(text, who.end)) and (wrong := name(text, but.end(), most=3)):
                 yield found(clause, PROFILE, _key(word, wrong), wrong.text, wrong.end, ended=True)
-    elif word not in COUPLES and (match := _NEXT.match(text, end)) and (who := name(text, match.end(), most=2)):
+    elif word not in COUPLES and (match := _NEXT.match(text, end)) and (who := _called_so(text, match.end())):
         if lost := _lost(text, word, who.end):
             yield from _gone(clause, _key(word, who), lost.end())
             return
@@ -253,6 +260,14 @@ def _own(clause: Clause, word: str, end: int) -> Iterator[Found]:
                 yield from _gone(clause, KEYS[word], lost.end())
         elif word not in MANY:
             yield from _about(clause, KEYS[word], end)
+
+
+def _called_so(text: str, start: int) -> Phrase | None:
+    """A name, or a common forename in small letters: "my sister mia"."""
+    if who := name(text, start, most=2):
+        return who
+    first = forename(text, start)
+    return first if first and _DOES.match(text, first.end) else None
 
 
 def _is_named(text: str, end: int) -> re.Match[str] | None:

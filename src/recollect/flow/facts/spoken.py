@@ -22,6 +22,7 @@ _SENTENCES: Final = {
     "age": "You are {} years old",
     "birthday": "Your birthday is {}",
     "born": "You were born in {}",
+    "citizenship": "You are {a} citizen",
     "place": "You live in {}",
     "hometown": "You come from {}",
     "household": "You live with {}",
@@ -45,6 +46,7 @@ _SENTENCES: Final = {
     "habit": "You usually {}",
     "prefers": "You prefer {}",
     "uses": "You use {}",
+    "asked": "You asked me to {}",
     "answer_length": "You want answers that are {}",
     "answer_style": "You want answers with this style: {}",
     "language": "You want answers in {}",
@@ -71,6 +73,7 @@ _NO_ARTICLE: Final = re.compile(
 )
 _ALONE: Final = {"alone": "alone", "by myself": "by yourself", "on my own": "on your own"}
 _MINE: Final = re.compile(r"\b(my|our)\b", re.IGNORECASE)
+_ME: Final = re.compile(r"\b(me|us)\b")
 
 
 def read_line(line: str) -> Fact | None:
@@ -117,7 +120,7 @@ def sentence(fact: Fact) -> str:
         return f"You live {_ALONE[fact.value.lower()]}"
     if first not in _SENTENCES:
         return f"Your {fact.key.replace('_', ' ').replace(':', ', ')}: {fact.value}"
-    value = _MINE.sub("your", fact.value)
+    value = _ME.sub("you", _MINE.sub("your", fact.value))
     return _filled(_SENTENCES[first], {"a": _with_article(value), "of": ":".join(rest)}, value)
 
 

@@ -41,9 +41,13 @@ _ASKED_BY: Final = {
     "todo": "remind reminder plan todo due deadline schedule need calendar week tomorrow",
     "uses": "use tool",
     "prefers": "prefer preference",
+    "asked": "never always allowed",
+    "citizenship": "passport nationality citizen visa travel",
 }
 """Words of questions that a key answers, besides its own."""
-_ALWAYS: Final = frozenset({"name", "allergy", "avoids", "diet", "answer_length", "answer_style", "language", "units"})
+_ALWAYS: Final = frozenset(
+    {"name", "allergy", "avoids", "diet", "asked", "answer_length", "answer_style", "language", "units"}
+)
 """Keys that matter to every answer."""
 KEPT: Final = 4_096
 """How many facts are remembered with their lines, and how many keys."""

@@ -1,0 +1,70 @@
+"""What a writer takes back in the same breath: "My sister is Anna. I mean Hanna", "I work at Acme. Scratch that"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from recollect.flow.facts.prose import MAX_TEXT
+from recollect.flow.facts.wording import rule, small
+
+Cuts = tuple[tuple[int, int], ...]
+"""Ranges of a text that are left out, in order: the wrong words up to the right ones."""
+
+_MAY_CORRECT: Final = small(
+    r"\b(?:no|nope|sorry|wait|oops|rather|make that|i meant?|actually|(?:scratch|strike|ignore|forget) (?:that|what)"
+    r"|take (?:that|it) back|that'?s (?:wrong|not)|that was)\b"
+)
+_MEANT: Final = "(?:wait|no|nope|i meant?|make that|or rather|rather|actually)"
+_FIRST: Final = "(?:(?:oh|oops|sorry|well),?\\s+)"
+_LATER: Final = rf"{_FIRST}*{_MEANT}\b,?\s+(?:(?:sorry|{_MEANT})\b,?\s+)*"
+_BETWEEN: Final = rf"(?:\s*[.!]\s+{_LATER}|\s*[,;\u2013\u2014-]+\s*(?:{_LATER}|sorry,?\s+))"
+_ENDS: Final = r"(?=\s*(?:[.!]|$)| (?:with an?|since|instead|actually|not|now|please)\b)"
+_NAMED: Final = r"(?!I\b)(?-i:[A-Z])[\w'&-]{1,30}(?: (?-i:[A-Z])[\w'&-]{0,30}){0,3}"
+_COUNTED: Final = r"\d[\w:.-]{0,9}(?:(?: of)? (?-i:[A-Z])[\w-]{2,30})?"
+_RATHER: Final = rule(
+    rf"(?<![\w'-]){_NAMED}{_BETWEEN}(?={_NAMED}{_ENDS})",
+    rf"(?<![\w'.:,-]){_COUNTED}(?: [a-z]{{2,10}}){{0,2}}{_BETWEEN}(?={_COUNTED}{_ENDS})",
+    r"(?<![\w'-])[a-z]{3,20}\s*[,\u2013\u2014-]+\s*(?:make that|or rather|i meant),?\s+"
+    r"(?=[a-z]{3,20}\s*(?:[.!]|$))",
+)
+"""Something, and what was meant instead, which is of the same kind: a name, a number or a day, a word."""
+_TAKEN_BACK: Final = rule(
+    r"(?<=[.!])\s+(?:(?:oh|no|wait|sorry|actually|oops|hmm),?\s+)*(?:(?:scratch|strike|ignore|forget) that"
+    r"|forget what i(?: just)? said|i take (?:that|it) back|that's (?:wrong|not (?:right|true|correct))"
+    r"|that was (?:wrong|a typo|a mistake))(?=\s*(?:[.,!;:\u2013\u2014-]|$))"
+)
+_SENTENCE_ENDS: Final = re.compile(r"[.!?\n](?=\s)")
+
+
+def corrected(text: str) -> tuple[str, Cuts]:
+    """The text as its writer corrected it, without the words that were taken back; and which those are."""
+    head = text[:MAX_TEXT].replace("\u2019", "'")
+    if not _MAY_CORRECT.search(head.casefold()):
+        return text, ()
+    cuts = list[tuple[int, int]]()
+    for start, end in sorted([*(match.span() for match in _RATHER.finditer(head)), *_taken_back(head)]):
+        if not cuts or start >= cuts[-1][1]:
+            cuts.append((start, end))
+    kept, place = list[str](), 0
+    for start, end in cuts:
+        kept.append(text[place:start])
+        place = end
+    return "".join([*kept, text[place:]]), tuple(cuts)
+
+
+def _taken_back(text: str) -> Iterator[tuple[int, int]]:
+    """The sentences that were taken back, each with the words that do so."""
+    for match in _TAKEN_BACK.finditer(text):
+        before = [end.end() for end in _SENTENCE_ENDS.finditer(text, max(0, match.start() - 600), match.start() - 1)]
+        yield (before[-1] if before else max(0, match.start() - 600)), match.end()
+
+
+def place_in(cuts: Cuts, span: tuple[int, int]) -> tuple[int, int]:
+    """Where a span of the corrected text is in the text as it was written: from its first word to its last."""
+    first, last = span
+    for start, end in cuts:
+        first += (end - start) * (first >= start)
+        last += (end - start) * (last > start)
+    return first, last

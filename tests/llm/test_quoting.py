@@ -1,0 +1,72 @@
+"""Which lines of a memory `recall:` quotes, and which part of a long one."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect import Message
+from recollect.flow.fence import CLOSE, OPEN, SAYS, heading
+from recollect.flow.pack import CUT
+from recollect.llm.quoting import LONGEST, Line, part_about, reply_to, said_of
+from recollect.llm.recall import answer
+
+TEXTS = st.text(st.sampled_from("ab xyz\t"), max_size=3 * LONGEST)
+
+
+def ask(question: str, *lines: str, facts: str = "") -> str:
+    told = [heading("facts"), facts] if facts else []
+    recalled = [heading("episodic"), "9 October 2026 (1 month ago)", *lines]
+    memory = "\n".join([OPEN, SAYS, *told, *recalled, CLOSE])
+    return answer([Message("user", f"{memory}\n\n{question}")])
+
+
+def test_what_is_said_of_someone_right_after_their_name_is_said_of_them() -> None:
+    said = ("user: My daughter is Mila.", "assistant: Nice!", "user: She started school in September.")
+    told = ask("When did Mila start school?", *said, facts="daughter: Mila (said 9 October 2026)")
+    assert "She started school in September." in told and "is your daughter" not in told
+
+
+def test_what_is_said_of_someone_after_others_were_named_is_not_said_of_them() -> None:
+    lines = [
+        Line("", "", f"user: {text}") for text in ("My sister is Mila.", "I met Tom.", "He started school.", "Mila!")
+    ]
+    assert said_of(lines, {"mila"}, lambda text: set(text.lower().strip(".!").split())) == [True, False, False, True]
+
+
+def test_a_fact_about_someone_is_told_where_it_is_asked_for_or_nothing_else_is_known() -> None:
+    fact = "daughter: Mila (said 9 October 2026)"
+    assert "Mila is your daughter" in ask("Who is Mila?", "user: Mila likes jam.", facts=fact)
+    assert "Mila is your daughter" in ask("When did Mila start school?", "user: It rains.", facts=fact)
+
+
+def test_who_speaks_is_no_word_of_what_is_said() -> None:
+    told = ask("What tools does my team use?", "tool: 80 pods run", "assistant: Fine.", "user: We use Slack.")
+    assert "We use Slack." in told and "pods" not in told
+
+
+def test_words_that_say_no_more_than_the_question_are_quoted_with_their_answer() -> None:
+    said = ("user: the deploy failed again", "tool: 12 pods", "assistant: A secret is missing.", "user: Thanks!")
+    assert "assistant: A secret is missing." in ask("Why did the deploy fail?", *said)
+    assert "A secret is missing." not in ask("Did the deploy fail?", *said)
+    assert "A secret is missing." not in ask("Why did the deploy fail?", "user: the deploy failed: no disk", *said[1:])
+
+
+def test_a_line_that_nothing_answers_has_no_reply() -> None:
+    lines = [Line("", day, text) for day, text in (("1", "user: a"), ("1", "user: b"), ("2", "assistant: c"))]
+    assert [reply_to(lines, n) for n in range(3)] == [None] * 3
+
+
+def test_of_a_long_line_the_part_that_matters_is_quoted_with_its_speaker() -> None:
+    log = "ok pkg 0.1s " * 200 + "FAIL billing TestRounding " + "ok pkg 0.1s " * 200
+    told = ask("Why did TestRounding fail?", f"tool: {log}")
+    assert "tool: […] " in told and "FAIL billing TestRounding" in told and len(told) < LONGEST + 200
+
+
+@given(TEXTS, st.sets(st.sampled_from(["a", "ab", "xyz", "b"])))
+def test_a_part_is_words_of_the_line_in_their_order_and_has_one_that_is_asked_for(text: str, asked: set[str]) -> None:
+    part = part_about(text, asked, lambda word: {word})
+    assert part.removeprefix(f"{CUT} ").removesuffix(f" {CUT}") in text
+    assert part == text if len(text) <= LONGEST else len(part) <= len(text) + 2 * len(f"{CUT} ")
+    if asked & set(text.split()):
+        assert asked & set(part.split())
