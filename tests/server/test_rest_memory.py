@@ -16,6 +16,8 @@ def test_a_question_finds_what_was_said_in_another_session(service: Running) -> 
     for verb in ("/recall", "/search"):
         found = service.http.post(verb, params=later, json=asked).json()
         assert "Oslo" in found["items"][0]["text"]
+        assert not found["by_chance"]
+        assert service.http.post(verb, params=later, json={"question": "zebra"}).json()["by_chance"]
     other = service.http.post("/recall", params={"user": "bob", "session": "x"}, json=asked).json()
     assert other["items"] == []
     before = {**asked, "where": {"before": "2000-01-01T00:00:00Z"}}

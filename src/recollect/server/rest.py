@@ -211,7 +211,7 @@ def _narrowed(asked: given.Question) -> dict[str, Any]:
 
 
 def _hits(found: Recalled) -> Response:
-    return answer({"items": list(found), "relevance": found.relevance})
+    return answer({"items": list(found), "relevance": found.relevance, "by_chance": found.by_chance})
 
 
 @routes.post("/forget/preview", operation_id="previewForget", response_model=shown.ShownErased)

@@ -97,10 +97,14 @@ class ShownHit(Shown):
 
 
 class Hits(Shown):
-    """What was found, best first; `relevance`, from 0 to 1, says how near the best is to the question."""
+    """What was found, best first; `relevance`, from 0 to 1, says how near the best is to the question.
+
+    `by_chance`: as far as can be told nothing was said about it, and a context would recall none of these.
+    """
 
     items: list[ShownHit]
     relevance: float
+    by_chance: bool
 
 
 class ShownErased(Shown):
