@@ -84,6 +84,8 @@ def test_conversation_memory() -> None:
     assert len(memory.messages) == 1
     for n in range(100):
         memory.add("user", f"Message {n}")
+    memory.prune(1_000)
+    assert len(memory.messages) == 101, "the guide's own limit has room for all of them"
     memory.prune(500)
     assert len(memory.messages) < 100
 

@@ -33,7 +33,7 @@ EXAMPLES = 10 * int(os.environ.get("RECOLLECT_EXAMPLES", "100"))
 def shown(messages: Sequence[Message], budget: int | None = None) -> Shown:
     window = Window(COUNTS.message, Limits(budget), REPLY_TOKENS)
     window.extend(messages)
-    return Shown(window.messages, window.tokens, REPLY_TOKENS)
+    return Shown(window.messages, window.tokens, REPLY_TOKENS, shortened=window.shortened)
 
 
 def turns(number: int, words: int = 5) -> list[Message]:
@@ -137,7 +137,7 @@ def _nothing_stands_twice(context: Context) -> None:
     kept = [line for line in context.offered if line.kept]
     assert len({line.text for line in kept}) == len(kept)
     cited = {id for line in kept if line.section in ("profile", "facts", "episodic") for id in line.sources}
-    assert cited.isdisjoint(message.id for message in context.conversation)
+    assert cited.isdisjoint({message.id for message in context.conversation} - context.shortened.keys())
 
 
 def _no_quotation_leaves_the_fence(context: Context) -> None:
@@ -154,6 +154,11 @@ def _conversation_is_as_it_was(context: Context, talk: list[Message], question: 
     said_before = [message for message in context.conversation if message is not question]
     places = [talk.index(message) for message in said_before if message in talk]
     assert places == sorted(places)
+    came = {message.id: message for message in talk}
+    changed = {message.id for message in said_before if came.get(message.id, message) != message}
+    assert changed == {message.id for message in said_before if message.id in context.shortened}
+    lines = {id: line for line in context.receipt.lines if line.section == "working" for id in line.sources}
+    assert all(lines[id].tokens == COUNTS.message(came[id]) > lines[id].shown for id in changed)
 
 
 def test_a_message_that_begins_with_a_new_line_comes_back_as_it_was() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 from pathlib import Path
 from unittest.mock import Mock, patch
 
@@ -137,6 +138,17 @@ def test_common_text_is_not_over_counted_by_much(name: str, most: float) -> None
 @pytest.mark.parametrize("encoding", ["o200k_base", "cl100k_base"])
 def test_white_space_however_long_is_not_under_counted(blank: str, times: int, encoding: str) -> None:
     assert estimate(blank * times) >= counter(f"tiktoken:{encoding}")(blank * times)
+
+
+@pytest.mark.parametrize("row", ["!@#$%^&*()_+", ".:-=+*#%@.-:+", "\"'\"'", ")))(((", "++++[>++<-]>.>---.<<", "@#$%&!"])
+@pytest.mark.parametrize("encoding", ["o200k_base", "cl100k_base"])
+def test_rows_of_mixed_signs_are_not_under_counted(row: str, encoding: str) -> None:
+    assert estimate(row * 100) >= counter(f"tiktoken:{encoding}")(row * 100)
+
+
+@given(st.text(string.punctuation, min_size=100, max_size=400))
+def test_whatever_signs_follow_each_other_are_seldom_under_counted(row: str) -> None:
+    assert estimate(row) >= 0.9 * counter("tiktoken:o200k_base")(row)
 
 
 def test_a_long_text_counts_at_least_the_sum_of_what_it_must() -> None:

@@ -20,6 +20,7 @@ from recollect.flow.fill import FIRM, PRIORITY, Fill, Filled, Offer, TopK
 from recollect.flow.receipt import Line
 from recollect.flow.turns import answerable, turns
 from recollect.flow.window import Limits, Window
+from recollect.frozen import EMPTY
 from recollect.settings import Settings
 from recollect.types import Message
 
@@ -37,17 +38,21 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The conversation as its window shows it; `left_out` older messages are not in it."""
+    """The conversation as its window shows it; `left_out` older messages are not in it.
+
+    `shortened` has the tokens that each message came with of which it shows a part.
+    """
 
     messages: tuple[Message, ...]
     tokens: int
     overhead: int
     left_out: int = 0
+    shortened: Mapping[str, int] = EMPTY
 
     @property
     def ids(self) -> frozenset[str]:
-        """The messages it shows."""
-        return frozenset(message.id for message in self.messages if message.id)
+        """The messages it shows whole: what was cut out of others may be quoted."""
+        return frozenset(message.id for message in self.messages if message.id and message.id not in self.shortened)
 
 
 def assemble(
@@ -158,7 +163,8 @@ def _cut(window: Shown, tokens: int, min_turns: int, counts: Counts) -> Shown:
     smaller = Window(counts.message, limits, window.overhead)
     smaller.extend(messages)
     fewer = len(messages) - len(smaller.messages)
-    return Shown(smaller.messages, smaller.tokens, window.overhead, window.left_out + fewer)
+    shortened = {**smaller.shortened, **window.shortened}
+    return Shown(smaller.messages, smaller.tokens, window.overhead, window.left_out + fewer, shortened)
 
 
 def _context(
@@ -188,6 +194,7 @@ def _context(
         settings.hash,
         counts.message,
         window.left_out,
+        window.shortened,
     )
 
 

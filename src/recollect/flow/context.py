@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Final
 
 from recollect.flow.receipt import ContextReceipt, Line
 from recollect.flow.render import Rendered, render, sendable
+from recollect.frozen import EMPTY
 from recollect.types import Message
+
+SHORTENED: Final = "shortened"
+"""The rule of a message of which the conversation shows a part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +34,8 @@ class Context:
     """A prompt within its budget. `messages` is OpenAI-shaped; `to` gives any other shape; `receipt` says why.
 
     `prompt` is `conversation` with `memory` put in: in front of the question, which is number `asked` of it, or
-    in front of the whole. `left_out` counts older messages that are not shown; `settings` names the settings in force.
-    Its text is the words of the prompt.
+    in front of the whole. `left_out` counts older messages that are not shown, `shortened` has the tokens that those
+    came with which are shown in part; `settings` names the settings in force. Its text is the words of the prompt.
     """
 
     prompt: tuple[Message, ...]
@@ -44,6 +48,7 @@ class Context:
     settings: str
     count: Callable[[Message], int] = field(repr=False, compare=False)
     left_out: int = 0
+    shortened: Mapping[str, int] = EMPTY
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy knows its own tokens: the counter may be a function that can't be sent to another process."""
@@ -105,11 +110,12 @@ class Context:
         if self.left_out:
             yield Line("working", f"{self.left_out:,} older messages", 0, 0, "oldest turns")
         for n, message in enumerate(self.conversation):
-            tokens = self.count(message)
+            shown = self.count(message)
+            tokens = self.shortened.get(message.id, shown)
             section, rule = (
                 ("system", "system message") if message.role == "system"
                 else ("question", "question") if n == self.asked
-                else ("working", "newest turns")
+                else ("working", SHORTENED if message.id in self.shortened else "newest turns")
             )  # fmt: skip
             text = message.text or "\n".join(f"{call.name}({call.arguments})" for call in message.tool_calls)
-            yield Line(section, text, tokens, tokens, rule, sources=(message.id,) if message.id else ())
+            yield Line(section, text, tokens, shown, rule, sources=(message.id,) if message.id else ())

@@ -140,6 +140,11 @@ class Window:
         return self._tokens - shown + sum(turn.cost for turn in self._turns[-number:])
 
     @property
+    def shortened(self) -> dict[str, int]:
+        """The tokens that each shortened message came with, by its id."""
+        return {self._messages[n].id: self._counts[n] for n, edit in self._edits.items() if edit.message}
+
+    @property
     def free(self) -> int | None:
         """The tokens left under the budget; None where there is no budget."""
         return None if self.limits.budget is None else self.limits.budget - self.tokens

@@ -82,7 +82,7 @@ class _Running:
         start = max(window.start, bisect_right(self.places, self.block, key=itemgetter(0)))
         messages = window.messages
         first, at = self.places[start] if start < len(self.places) else (self.last + 1, self.position + 1)
-        shown = Shown(messages, window.tokens, window.overhead, self.messages - len(messages))
+        shown = Shown(messages, window.tokens, window.overhead, self.messages - len(messages), window.shortened)
         users = (message.id for message in reversed(messages) if message.role == "user")
         before = self.messages - max(0, len(self.places) - start)
         asked = self.by_id.get(next(users, ""), (0, 0))
