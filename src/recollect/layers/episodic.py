@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from itertools import islice
 from typing import Final
@@ -19,6 +19,7 @@ from recollect.layers.marks import there
 from recollect.layers.ranking import MANY, Asked, Ranker, Ranking
 from recollect.settings import DEFAULTS
 from recollect.store import ANY, Entry, Store
+from recollect.store.codec import EPOCH
 from recollect.store.values import item_of
 from recollect.store.words import query_words, words
 from recollect.types import Message, Scope
@@ -178,7 +179,7 @@ def _scores(entry: Entry, least: float) -> bool:
 
 def _moment(entry: Entry, points: float) -> Moment:
     message, session = entry.message, entry.scope.session or ""
-    at = message.at or datetime.fromtimestamp(0, UTC)
+    at = message.at or EPOCH
     return Moment(message.id, session, entry.seq, at, speaker_of(message), message.text, points)
 
 
