@@ -23,7 +23,7 @@ from recollect.errors import ConfigError
 from recollect.flow.patterns import clustered
 from recollect.flow.tally import Tally
 from recollect.layers.embedding import Embedding, job_for
-from recollect.layers.procedural import Procedural, telling
+from recollect.layers.procedural import Procedural, topic_words
 from recollect.store import open as open_store
 from recollect.tokens import estimate
 from recollect.types import Message, Scope
@@ -83,7 +83,7 @@ def pairs(model: str | None) -> tuple[int, int]:
     """How many pairs were taken together that mean the same, and how many that do not."""
     tally = Tally()
     for question in ASKED:
-        tally.said(question, Message("user", question, id=question), None, telling)
+        tally.said(question, Message("user", question, id=question), None, topic_words)
     embedder = embed.open(model) if model else None
     texts = [f"user: {said.text}" for said in tally.questions.values()]
     meanings = dict(zip(tally.questions, embedder.embed(texts), strict=True)) if embedder else {}

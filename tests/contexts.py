@@ -1,4 +1,4 @@
-"""A memory with a clock of its own, and a conversation of last month in it."""
+"""A memory with a clock of its own, a conversation of last month in it, and what was said in one."""
 
 from __future__ import annotations
 
@@ -29,3 +29,7 @@ def told(memory: Memory, clock: ManualClock) -> Session:
     memory.drain()
     clock.now += timedelta(days=30)
     return memory.session("april", user="ada")
+
+
+def said(memory: Memory, session: str = "trip", user: str = "ada") -> list[tuple[str, str]]:
+    return [(message.role, message.text) for message in memory.session(session, user=user).history()]

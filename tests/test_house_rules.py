@@ -76,8 +76,11 @@ def test_the_package_can_be_imported_whole() -> None:
 
 
 def test_importing_is_light() -> None:
-    heavy = ("numpy", "pydantic", "yaml", "tiktoken", "apsw")
-    code = f"import recollect, sys; print([m for m in {heavy} if m in sys.modules])"
+    heavy = (
+        *("numpy", "pydantic", "yaml", "tiktoken", "apsw"),
+        *("onnxruntime", "tokenizers", "httpx2", "platformdirs", "sentence_transformers"),
+    )
+    code = f"import recollect.embed, sys; print([m for m in {heavy} if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
 

@@ -19,12 +19,12 @@ from recollect.flow.context import Context
 from recollect.flow.fence import without_memory
 from recollect.flow.title import title
 from recollect.frozen import FrozenDict, freeze_dict
-from recollect.layers.episodic import item_of
 from recollect.layers.procedural import recount
 from recollect.layers.tools import Tools
 from recollect.layers.windows import lasting, lasts, repin
 from recollect.store import ANY, Entry, Filter
 from recollect.store.checks import check_count
+from recollect.store.values import item_of
 from recollect.tokens import count_message
 from recollect.traces import span
 from recollect.types import Message, Part, Role, Scope, check_id, with_zone
@@ -238,7 +238,9 @@ def entries_of(session: Session, limit: int | None, before: int | str | None, wh
     if checked_filter(where) == ANY:
         entries = session.memory.store.log.read(session.scope, until=until, limit=limit, reverse=True)
     else:
-        entries = list(islice((one for one in _newest(session, until) if where.passes(item_of(one))), limit))
+        found = _newest(session, until)
+        passing = (one for one in found if where.passes(item_of(one.message, one.scope, one.position)))
+        entries = list(islice(passing, limit))
     return entries[::-1]
 
 

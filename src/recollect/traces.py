@@ -13,17 +13,6 @@ from typing import Any, Final, TypeAlias
 
 from recollect.types import Scope
 
-OPERATIONS: Final = {
-    "create_memory": "messages are added",
-    "search_memory": "memory is searched, by itself or for a context",
-    "update_memory": "a message is tagged",
-    "upsert_memory": "a fact is set by hand",
-    "delete_memory": "messages are erased, and what was learned from them",
-    "context": "a context is built",
-    "learn": "a job in the background",
-    "chat": "a model behind HTTP is asked",
-    "embeddings": "vectors are made for texts that have none in the cache",
-}
 ATTRIBUTES: Final = {
     "records": "gen_ai.memory.record.count",
     "model": "gen_ai.request.model",

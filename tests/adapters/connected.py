@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 import openai
 
-from recollect import Memory
 from recollect.testing import Provider
 
 SYSTEM = "Be brief."
@@ -21,10 +20,6 @@ def connect(provider: Provider, kind: Callable[..., C]) -> C:
 HI: Any = [{"role": "user", "content": "Where does Nadia live?"}]
 OSLO = "She lives in Oslo, in a house by the sea."
 KEPT = [("user", "Where does Nadia live?"), ("assistant", OSLO)]
-
-
-def said(memory: Memory) -> list[tuple[str, str]]:
-    return [(message.role, message.text) for message in memory.session("trip", user="ada").history()]
 
 
 def stream_openai(client: openai.OpenAI) -> str:

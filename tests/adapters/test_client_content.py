@@ -13,7 +13,8 @@ import pytest
 from recollect import Memory, Message, ToolCall
 from recollect.adapters.clients import remember
 from recollect.testing import Provider
-from tests.adapters.connected import connect, said
+from tests.adapters.connected import connect
+from tests.contexts import said
 
 PICTURE = {"type": "image", "source": {"type": "url", "url": "https://example.org/cat.png"}}
 

@@ -21,7 +21,8 @@ from recollect.adapters.answers import OpenAIAnswer
 from recollect.adapters.clients import remember
 from recollect.history import Asking
 from recollect.testing import Provider
-from tests.adapters.connected import HI, KEPT, OSLO, connect, said, stream_openai
+from tests.adapters.connected import HI, KEPT, OSLO, connect, stream_openai
+from tests.contexts import said
 
 
 def test_streamed_and_awaited_the_answer_is_kept_too(memory: Memory) -> None:

@@ -18,7 +18,8 @@ from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.testing import Provider
 from recollect.testing.provider import Asked
 from recollect.testing.provider.values import Refused
-from tests.adapters.connected import HI, KEPT, OSLO, SYSTEM, connect, said, stream_openai
+from tests.adapters.connected import HI, KEPT, OSLO, SYSTEM, connect, stream_openai
+from tests.contexts import said
 
 
 def stream_helper_openai(client: openai.OpenAI) -> str:

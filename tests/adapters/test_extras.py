@@ -9,7 +9,7 @@ import tomllib
 
 from tests.test_house_rules import ROOT, closure
 
-SDKS = ("anthropic", "langchain", "langgraph", "mcp", "openai", "pydantic_ai")
+SDKS = ("agents", "anthropic", "langchain", "langgraph", "mcp", "openai", "pydantic_ai", "strands")
 WANTED = """
 import sys
 sys.modules.update(dict.fromkeys({sdks!r}))
@@ -20,7 +20,9 @@ for import_it in (
     "from recollect.adapters.langgraph import RecollectStore",
     "from recollect.adapters.langgraph import RecollectMiddleware",
     "import recollect.adapters.mcp",
+    "import recollect.adapters.openai_agents",
     "import recollect.adapters.pydantic_ai",
+    "import recollect.adapters.strands",
     "import recollect.server.app",
     "import recollect.server.options",
 ):
@@ -44,7 +46,7 @@ def test_who_lacks_an_sdk_is_told_what_to_install() -> None:
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     told = [line.split("pip install ")[1] for line in out.splitlines()]
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
-    wanted = ["langgraph"] * 3 + ["mcp", "pydantic-ai"] + ["server"] * 2
+    wanted = ["langgraph"] * 3 + ["mcp", "openai-agents", "pydantic-ai", "strands"] + ["server"] * 2
     assert [shlex.split(line) for line in told] == [
         [need for need in extras[extra] if ";" not in need] for extra in wanted
     ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import operator
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -47,9 +46,9 @@ def thread(name: str = "trip") -> Any:
     return {"configurable": {"thread_id": name}}
 
 
-@pytest.fixture(params=["sqlite", "memory"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    with Memory.open(tmp_path / "memory.db" if request.param == "sqlite" else ":memory:", embedder=None) as memory:
+@pytest.fixture
+def memory(store_url: str) -> Iterator[Memory]:
+    with Memory.open(store_url, embedder=None) as memory:
         yield memory
 
 

@@ -31,9 +31,9 @@ FILTERS = st.sampled_from(
 )
 
 
-@pytest.fixture(params=["sqlite", "memory"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    with Memory.open(tmp_path / "memory.db" if request.param == "sqlite" else ":memory:", embedder=None) as memory:
+@pytest.fixture
+def memory(store_url: str) -> Iterator[Memory]:
+    with Memory.open(store_url, embedder=None) as memory:
         yield memory
 
 

@@ -42,6 +42,7 @@ from recollect.adapters.pydantic_ai import SHAPE, Remember, _pieces, to_pydantic
 from recollect.frozen import freeze_dict
 from recollect.testing import AdapterSuite, Script, Talk, lookup
 from tests.adapters.small import SMALL, Small
+from tests.contexts import said
 
 models.ALLOW_MODEL_REQUESTS = False
 
@@ -97,10 +98,6 @@ class TestAgent(AdapterSuite):
 
     def open(self, memory: Memory, user: str, session: str, budget: int, script: Script) -> Talk:
         return AgentTalk(memory, user, session, budget, script)
-
-
-def said(memory: Memory, session: str = "trip") -> list[tuple[str, str]]:
-    return [(message.role, message.text) for message in memory.session(session, user="ada").history()]
 
 
 def test_a_caller_who_passes_the_history_gets_it_back_unchanged_and_kept_once(memory: Memory) -> None:

@@ -295,12 +295,6 @@ def test_without_an_extra_the_error_has_the_command(
     assert not (tmp_path / "memory.db").exists()
 
 
-def test_importing_the_package_loads_no_library() -> None:
-    heavy = "('numpy', 'onnxruntime', 'tokenizers', 'httpx2', 'platformdirs', 'sentence_transformers')"
-    code = f"import recollect.embed, sys; print([m for m in {heavy} if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
-
-
 @pytest.fixture(scope="module")
 def e5(pulled: Pulled) -> OnnxEmbedder:
     return OnnxEmbedder(pulled("e5-small-v2"))

@@ -105,22 +105,13 @@ def test_what_is_unpinned_makes_room_at_once() -> None:
     assert [message.text[:8] for message in it.messages] == ["number 1", "number 2", "number 3", "number 4"]
 
 
-def test_a_late_result_of_a_turn_unpinned_after_the_cut_stays_while_its_call_is_shown() -> None:
+@pytest.mark.parametrize("pinned", [True, False])
+def test_a_late_result_of_a_turn_whose_pin_changed_after_the_cut_is_shown_if_its_call_is(pinned: bool) -> None:
     it = window(20)
-    it.extend([user("keep this", pinned=True), call("a")])
+    it.extend([user("keep this", pinned=pinned), call("a")])
     for n in range(6):
         it.append(user(f"question {n} of a few"))
-    it.revise(0, user("keep this"))
-    it.append(result("a"))
-    assert ids_match(it.messages)
-
-
-def test_a_late_result_of_a_turn_pinned_after_it_was_dropped_is_dropped_too() -> None:
-    it = window(20)
-    it.extend([user("keep this"), call("a")])
-    for n in range(6):
-        it.append(user(f"question {n} of a few"))
-    it.revise(0, user("keep this", pinned=True))
+    it.revise(0, user("keep this", pinned=not pinned))
     it.append(result("a"))
     assert ids_match(it.messages)
 

@@ -39,6 +39,7 @@ TEXTS = [
         "Trips to Oslo\u2019s fjörds \u2013 moved",
         "...",
         "どこ\uff1f",
+        "أين\u061f",
     ),
     *("東京に行く trip", "नमस्ते दुनिया", "☕ \U0001f600", "word1 word2 word3"),
     *("sixteen0characters sixteen0character", "sixteen0characterX eightier eightierX Eightier_x\x00y \ud800"),
@@ -124,7 +125,7 @@ def only_quoted(spoken: list[Spoken]) -> set[str]:
     found, last = set[str](), dict[str, tuple[str, bool]]()
     for number, (session, role, text) in enumerate(spoken):
         if is_turn(role, text):
-            last[session] = f"m{number}", role == "user" and text.endswith(("?", "\uff1f"))
+            last[session] = f"m{number}", role == "user" and text.endswith(("?", "\uff1f", "\u061f"))
         elif (role, text) == ("assistant", QUOTED) and last.get(session, ("", False))[1]:
             found.add(last[session][0])
     return found
@@ -143,7 +144,7 @@ def test_columns_say_of_each_message_what_it_says(spoken: list[Spoken]) -> None:
     assert [*map(columns.id_of, range(len(columns)))] == [(session, each.id) for session, each, _ in kept]
     assert list(columns.words) == [len(words(text)) for *_, text in kept]
     assert turns.worth.tolist() == [
-        worth(len(words(text)), text.endswith(("?", "\uff1f"))) + ECHOED * (each.id in only_quoted(spoken))
+        worth(len(words(text)), text.endswith(("?", "\uff1f", "\u061f"))) + ECHOED * (each.id in only_quoted(spoken))
         for _, each, text in kept
     ]
     assert turns.day.tolist() == [each.at.astimezone(UTC).toordinal() for _, each, _ in kept if each.at]

@@ -16,7 +16,7 @@ from recollect.embed.hashing import HashingEmbedder
 from recollect.errors import ConfigError, Conflict
 from recollect.layers import procedural
 from recollect.layers.all import Layers
-from recollect.layers.procedural import JOB, KIND, Procedural, telling
+from recollect.layers.procedural import JOB, KIND, Procedural, topic_words
 from recollect.settings import Settings
 from recollect.store import MESSAGE, Job, Store
 from recollect.store import open as open_store
@@ -314,13 +314,13 @@ def test_a_scope_without_a_user_is_refused(store: Store) -> None:
         Procedural(store, estimate).patterns(Scope("acme"))
 
 
-def test_telling_words_leave_out_what_every_conversation_has() -> None:
-    assert telling("Can you please explain the Moving averages to me in 2024?") == [
+def test_topic_words_leave_out_what_every_conversation_has() -> None:
+    assert topic_words("Can you please explain the Moving averages to me in 2024?") == [
         ("move", "Moving"),
         ("averag", "averages"),
     ]
-    assert telling("東京タワー")[0] == ("東京", "東京")
-    assert telling("\x00 \ud800 don't") == []
+    assert topic_words("東京タワー")[0] == ("東京", "東京")
+    assert topic_words("\x00 \ud800 don't") == []
 
 
 @settings(max_examples=25)

@@ -164,6 +164,20 @@ def test_a_file_that_can_not_go_along_leaves_a_mark(serve: Serve, style: str, ca
     assert not caplog.records
 
 
+@pytest.mark.parametrize(
+    "called",
+    [
+        {"tool_calls": [{"id": "a", "type": "custom", "custom": {"name": "weather", "input": '{"city": "Oslo"}'}}]},
+        {"function_call": {"name": "weather", "arguments": '{"city": "Oslo"}'}},
+    ],
+)
+def test_ollama_is_told_of_calls_that_openai_has_in_forms_of_its_own(serve: Serve, called: dict[str, Any]) -> None:
+    provider, model = serve("ollama", ["Rain."])
+    model.complete([*ASKED, *parse([{"role": "assistant", "content": None, **called}], "openai")])
+    (call,) = provider.requests[0].body["messages"][-1]["tool_calls"]
+    assert call["function"] == {"name": "weather", "arguments": {"city": "Oslo"}}
+
+
 def test_half_a_surrogate_pair_does_not_stop_a_request(serve: Serve) -> None:
     provider, model = serve("openai", ["Fine."])
     assert model.complete([Message("user", "broken \ud83d here")]).text == "Fine."

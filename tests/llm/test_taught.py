@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from recollect import Memory, Message, Scope, Settings
 from recollect.errors import ContextOverflow
-from recollect.flow.judge import cited, telling, unfaithful
+from recollect.flow.judge import cited, numbers_and_names, unfaithful
 from recollect.layers.background import LEASE
 from recollect.layers.taught import FACTS
 from recollect.llm import ChatModel, Reply
@@ -316,7 +316,7 @@ def test_a_new_number_is_noticed(source: str, number: int) -> None:
     [("We met Ada at 5:30.", {"ada", "5:30"}), ("Ada came.", set()), ("- Ada: met Bob", {"bob"}), ("", set())],
 )
 def test_names_and_numbers(text: str, names: set[str]) -> None:
-    assert telling(text) == names
+    assert numbers_and_names(text) == names
 
 
 def test_a_quotation_is_found_where_it_stands_whatever_case_does_to_the_letters_before() -> None:

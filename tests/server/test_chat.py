@@ -24,6 +24,7 @@ from recollect.session import Session
 from recollect.store import open as open_store
 from recollect.testing.provider import Provider
 from recollect.types import Message, Scope
+from tests.contexts import said
 from tests.server.running import Running, listening
 
 ADA = {"user": "ada", "session": "trip"}
@@ -44,10 +45,6 @@ def events(answer: httpx2.Response) -> list[tuple[str, Any]]:
 
 def say(service: Running, message: str, *, headers: Mapping[str, str] | None = None, **more: Any) -> httpx2.Response:
     return service.http.post("/chat", params=ADA, json={"message": message, **more}, headers=headers)
-
-
-def kept(memory: Memory) -> list[tuple[str, str]]:
-    return [(message.role, message.text) for message in memory.session("trip", user="ada").history()]
 
 
 class Scripted:
@@ -99,7 +96,7 @@ def test_with_no_key_and_no_model_memory_answers(service: Running) -> None:
     name, done = told[-1]
     assert (name, done["message"]["content"]) == ("done", text)
     assert done["tokens"] > 0 and done["usage"]["prompt"] > 0
-    assert kept(service.memory) == [("user", "Where does my sister live?"), ("assistant", text)]
+    assert said(service.memory) == [("user", "Where does my sister live?"), ("assistant", text)]
 
 
 def test_comments_say_what_was_injected_when_asked_for(service: Running) -> None:
@@ -131,7 +128,7 @@ def test_the_message_is_kept_before_the_model_is_asked() -> None:
         http.stream("POST", "/chat", params=ADA, json={"message": "Hello?"}),
     ):
         assert model.asked.wait(30)
-        assert kept(memory) == [("user", "Hello?")]
+        assert said(memory) == [("user", "Hello?")]
         model.go_on.release(10)
 
 
@@ -180,7 +177,7 @@ def test_a_stream_is_never_silent_for_long_and_ends_when_its_caller_goes(monkeyp
             assert adds.acquire(timeout=30) and adds.acquire(timeout=30)
             model.go_on.release(10)
             assert model.closed.wait(30)
-        assert kept(memory) == [("user", "Tell me"), ("assistant", "Once ")]
+        assert said(memory) == [("user", "Tell me"), ("assistant", "Once ")]
 
 
 @pytest.mark.parametrize(
@@ -211,7 +208,7 @@ def test_a_model_that_says_nothing_leaves_only_the_question() -> None:
     with Memory.open(":memory:", embedder=None) as memory, chatting(memory, model) as url:
         told = events(httpx2.post(f"{url}/chat", params=ADA, json={"message": "Hello?"}))
         assert [event for event, _ in told] == ["error"]
-        assert kept(memory) == [("user", "Hello?")]
+        assert said(memory) == [("user", "Hello?")]
 
 
 def test_a_message_sent_again_under_its_key_is_answered_once() -> None:
@@ -223,7 +220,7 @@ def test_a_message_sent_again_under_its_key_is_answered_once() -> None:
         ]
         assert [answer[-1][1]["message"] for answer in answers] == [answers[0][-1][1]["message"]] * 2
         assert len(model.seen) == 1
-        assert kept(memory) == [("user", "Hello?"), ("assistant", "Hi")]
+        assert said(memory) == [("user", "Hello?"), ("assistant", "Hi")]
         other = httpx2.post(f"{url}/chat", params=ADA, json={"message": "Other"}, headers=key)
         assert other.status_code == 409
 
@@ -274,7 +271,7 @@ def test_a_question_asked_twice_at_once_is_kept_once_and_has_one_answer(
         with ThreadPoolExecutor(2) as threads:
             asked = list(threads.map(ask, range(2)))
         assert [answer.status_code for answer in asked] == [200, 200]
-        assert [role for role, _ in kept(memory)] == ["user", "assistant"]
+        assert [role for role, _ in said(memory)] == ["user", "assistant"]
 
 
 def test_what_waits_for_an_answer_is_kept_once_and_what_was_answered_is_said_anew() -> None:
@@ -327,7 +324,7 @@ def test_a_message_without_words_is_refused_and_not_kept(service: Running, messa
 def test_a_prompt_that_can_not_fit_is_an_error_before_anything_streams(service: Running) -> None:
     refused = say(service, "word " * 500, budget=50)
     assert (refused.status_code, refused.json()["class"]) == (413, "BudgetTooSmall")
-    assert kept(service.memory)[0][0] == "user"
+    assert said(service.memory)[0][0] == "user"
 
 
 PROXIED = {"model": "", "user": "ada", "stream": True, "messages": [{"role": "user", "content": "two"}]}
@@ -346,7 +343,7 @@ def test_too_many_answers_at_once_are_refused(path: str, body: dict[str, Any]) -
                 assert (second.status_code, second.headers["retry-after"]) == (429, "1")
             model.go_on.release(10)
             assert model.closed.wait(30)
-        assert kept(memory)[0] == ("user", "one")
+        assert said(memory)[0] == ("user", "one")
         assert [entry.message.text for entry in memory.store.log.scan(Scope(), after=0)].count("two") == 0
 
 
@@ -379,7 +376,7 @@ def test_words_with_line_ends_and_half_pairs_stay_one_event() -> None:
     with Memory.open(":memory:", embedder=None) as memory, chatting(memory, Scripted(*words)) as url:
         told = events(httpx2.post(f"{url}/chat", params=ADA, json={"message": "Hello?"}))
         assert [data["text"] for name, data in told if name == "token"] == list(words)
-        assert kept(memory)[1] == ("assistant", "".join(words))
+        assert said(memory)[1] == ("assistant", "".join(words))
 
 
 class Hurried:
@@ -406,6 +403,6 @@ def test_a_model_that_never_answers_is_waited_for_once_and_the_message_is_kept()
             ((name, told),) = events(say(service, "Where does my sister live?"))
             assert (name, told["class"], len(provider.requests)) == ("error", "ModelUnavailable", 1)
             assert "no answer" in told["detail"] and "your message is kept" in told["next"]
-            assert kept(memory) == [("user", "Where does my sister live?")]
+            assert said(memory) == [("user", "Where does my sister live?")]
             assert events(say(service, "Where does my sister live?"))[-1][0] == "done"
-            assert kept(memory) == [("user", "Where does my sister live?"), ("assistant", "In Oslo.")]
+            assert said(memory) == [("user", "Where does my sister live?"), ("assistant", "In Oslo.")]

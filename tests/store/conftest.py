@@ -22,6 +22,13 @@ def postgres() -> Iterator[Databases]:
         yield server
 
 
+@pytest.fixture
+def url(postgres: Databases) -> Iterator[str]:
+    """A new database of a test's own."""
+    with postgres.fresh(pgvector=False) as found:
+        yield found
+
+
 @pytest.fixture(scope="session", params=[True, False], ids=["pgvector", "bytes"])
 def _shared_url(postgres: Databases, request: pytest.FixtureRequest) -> Iterator[str]:
     from recollect.store.postgres import PostgresStore

@@ -19,12 +19,6 @@ from tests.proxies import Proxy, own_loopback, proxy
 
 
 @pytest.fixture
-def url(postgres: Databases) -> Iterator[str]:
-    with postgres.fresh(pgvector=False) as found:
-        yield found
-
-
-@pytest.fixture
 def way(url: str) -> Iterator[Proxy]:
     with proxy(target(url)) as found:
         yield found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from datetime import datetime
@@ -19,7 +19,6 @@ from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.turns import Turns
 from recollect.testing.stores.base import ADA, BOB, RIVAL, say, texts
 from recollect.types import Scope, local_now
-from tests.postgres import Databases
 
 MANY = 2 * database.MOST
 _SLOW_COMMITS = """
@@ -27,12 +26,6 @@ _SLOW_COMMITS = """
     CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON recollect.messages DEFERRABLE INITIALLY DEFERRED
         FOR EACH ROW EXECUTE FUNCTION slow();
 """
-
-
-@pytest.fixture
-def url(postgres: Databases) -> Iterator[str]:
-    with postgres.fresh(pgvector=False) as found:
-        yield found
 
 
 class Callers:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from recollect.layers.procedural import telling
+from recollect.layers.procedural import topic_words
 from recollect.store.stem import stem
 from recollect.store.words import COMMON, MAX_QUERY, _split, _split_folded, query_words, words
 
@@ -90,7 +90,7 @@ def test_a_long_query_keeps_its_longest_words() -> None:
     assert min(map(len, asked)) > 30
 
 
-@pytest.mark.parametrize("split", [words, telling])
+@pytest.mark.parametrize("split", [words, topic_words])
 def test_what_is_no_word_is_not_remembered(split: Callable[[str], object]) -> None:
     tracemalloc.start()
     try:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from recollect.aio import done
 from recollect.errors import ConfigError, MissingExtra
-from recollect.flow.shapes.wire import Word, words_of
+from recollect.flow.shapes.wire import Word, result_parts, words_of
 from recollect.frozen import EMPTY, FrozenDict, thaw
 from recollect.history import Asking, Histories, History, Sent
 from recollect.llm.model import PARTIAL
@@ -314,7 +314,7 @@ def to_pydantic(message: Message) -> ModelMessage:
 
 def _returned(result: ToolResult) -> str | list[UserContent]:
     """What a tool returned: its words, or a list where files are among them."""
-    items = _items((Text(result.content),) if isinstance(result.content, str) else result.content)
+    items = _items(result_parts(result))
     words = [item for item in items if isinstance(item, str)]
     return "\n".join(words) if len(words) == len(items) else items
 

@@ -56,9 +56,10 @@ def _ended(chat: Session, key: str) -> list[str]:
     from recollect.flow.facts.tell import HOLDS_SEVERAL
 
     each = (f"{key}:",) if key in HOLDS_SEVERAL else ()
-    known = [one.key for one in chat.facts() if one.key == key or one.key.startswith(each)]
+    keys = [fact.key for fact in chat.facts()]
+    known = [one for one in keys if one == key or one.startswith(each)]
     if not known:
-        told = meant(key, [one.key for one in chat.facts()], f"see the keys by `{again('facts')}`")
+        told = meant(key, keys, f"see the keys by `{again('facts')}`")
         raise NotFound(f"nothing is known under {key!r}: {told}; nothing was changed")
     chat.remember(key, None)
     return known

@@ -18,16 +18,16 @@ _NO_KEY: Final = re.compile("[\\x00\\ud800-\\udfff]")
 """Characters that no key in a store can hold."""
 
 
-def telling(text: str) -> set[str]:
+def numbers_and_names(text: str) -> set[str]:
     """The numbers and names of a text; a capital at the start of a sentence makes no name."""
     return {*_NUMBER.findall(text), *(name.lower() for name in _NAME.findall(text))}
 
 
 def unfaithful(summary: str, must_hold: str, sources: str) -> str | None:
     """Why a summary can't be used: numbers or names it drops, or brings in; None where it can."""
-    if dropped := sorted(telling(must_hold) - _words(summary)):
+    if dropped := sorted(numbers_and_names(must_hold) - _words(summary)):
         return f"it drops {', '.join(dropped[:5])}"
-    if invented := sorted(telling(summary) - _words(sources)):
+    if invented := sorted(numbers_and_names(summary) - _words(sources)):
         return f"it brings in {', '.join(invented[:5])}"
     return None
 
@@ -41,7 +41,7 @@ def cited(facts: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> list[tupl
             continue
         there = re.search(re.escape(quote), texts[number], re.IGNORECASE)
         key, value = " ".join(_NO_KEY.sub(" ", fact["key"]).lower().split())[:MAX_KEY], fact["value"].strip()
-        if not there or not key or not value or telling(f"it is {value}") - _words(texts[number]):
+        if not there or not key or not value or numbers_and_names(f"it is {value}") - _words(texts[number]):
             continue
         found.append((number, Found(fact["type"], key, value, CONFIDENCE, there.span())))
     return found

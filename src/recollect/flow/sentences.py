@@ -21,6 +21,7 @@ _NOT_AN_END: Final = re.compile(
 )
 _NEW_LINE: Final = re.compile(r"\n[ \t\r]*(?:\n|[-*+#>|\u2022\t]|\d{1,3}[.)]\s|$)")
 LOOK_BACK: Final = 12
+QUESTION_MARKS: Final = ("?", "\uff1f", "\u061f")
 NAME: Final = re.compile(r"(?<=[\w,;)&] )[^\W\d_a-z][\w'\u2019-]+")
 """A name inside a sentence: a word with a capital, not the first one."""
 

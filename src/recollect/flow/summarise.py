@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from recollect.answers import Candidate
 from recollect.flow.days import relative
-from recollect.flow.sentences import NAME, sentences
+from recollect.flow.sentences import NAME, QUESTION_MARKS, sentences
 from recollect.recent import remembered
 
 Count: TypeAlias = Callable[[str], int]
@@ -294,4 +294,4 @@ def _is_code(text: str) -> bool:
 
 
 def _asks(text: str) -> bool:
-    return text.rstrip("\"')\u201d* ").endswith(("?", "\uff1f"))
+    return text.rstrip("\"')\u201d* ").endswith(QUESTION_MARKS)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
+from recollect.flow.sentences import QUESTION_MARKS
 from recollect.types import Message
 
 Words: TypeAlias = Callable[[str], Sequence[tuple[str, str]]]
@@ -25,7 +26,6 @@ MAX_LOOKED_AT: Final = 4_000
 THOUSANDTHS: Final = 1_000
 """Scores are summed as whole thousandths: sums of floats would depend on their order."""
 
-_QUESTION_MARKS: Final = ("?", "\uff1f", "\u061f")
 _FENCED: Final = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>[^\n]*$", re.DOTALL | re.MULTILINE)
 _SENTENCE_END: Final = re.compile("(?<=[.!?\u3002\uff01\uff1f\u061f])\\s+|(?<=[\u3002\uff01\uff1f])|\n")
 _ASKS: Final = re.compile(r"(how|what|why|when|where|which|who|can|could|do|does|is|are|should)\b", re.IGNORECASE)
@@ -225,7 +225,7 @@ def hour_of(at: datetime) -> int:
 def asked(text: str) -> list[str]:
     """The questions in a text: sentences that end in a question mark, or a short text that starts like one."""
     sentences = [" ".join(sentence.split()) for sentence in _SENTENCE_END.split(text)]
-    found = [sentence for sentence in sentences if sentence.endswith(_QUESTION_MARKS)]
+    found = [sentence for sentence in sentences if sentence.endswith(QUESTION_MARKS)]
     if not found and _ASKS.match(text.strip()):
         found = [" ".join(text.split())]
     return [question for question in found if len(question.split()) <= QUESTION_WORDS]
@@ -248,11 +248,11 @@ def follow_up(text: str) -> str:
 
 def _goes_on(thanks: str) -> bool:
     """Whether a message that begins with thanks goes on to something else."""
-    return len(thanks.split()) > FOLLOW_UP_WORDS or any(mark in thanks for mark in _QUESTION_MARKS)
+    return len(thanks.split()) > FOLLOW_UP_WORDS or any(mark in thanks for mark in QUESTION_MARKS)
 
 
 def traits(text: str, tokens: int) -> list[str]:
     """What kind of answer a text is: its length, and whether it has lists, code, examples."""
     length = "short" if tokens < SHORT else "long" if tokens > LONG else "medium"
-    asks = ["that ask back"] if text.rstrip().endswith(_QUESTION_MARKS) else []
+    asks = ["that ask back"] if text.rstrip().endswith(QUESTION_MARKS) else []
     return ["any", length, *asks, *(name for name, pattern in _TRAITS.items() if pattern.search(text))]

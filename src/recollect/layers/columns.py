@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from recollect.flow import rank
 from recollect.flow.rank import REACH, Marks, Near, Numbers, Places, Turns, lends, worth
+from recollect.flow.sentences import QUESTION_MARKS
 from recollect.layers.postings import Many, Postings
 from recollect.llm.recall import ECHOES, echoes, quotes
 from recollect.store import Spoken, Store
@@ -204,7 +205,7 @@ class Columns:
         while end > len(self._positions):
             self._positions = np.concatenate((self._positions, self._positions))
             self._turns = Turns._make(np.concatenate((column, column)) for column in self._turns)
-        turns, asks = self._turns, [text.rstrip().endswith(("?", "\uff1f")) for text in texts]
+        turns, asks = self._turns, [text.rstrip().endswith(QUESTION_MARKS) for text in texts]
         known = {pair: worth(*pair) for pair in set(zip(counts, asks, strict=True))}
         turns.worth[start:end] = [known[pair] for pair in zip(counts, asks, strict=True)]
         moments = list(map(in_utc, times))

@@ -158,11 +158,11 @@ class Documents:
         self._owners.clear()
         self._texts.clear()
 
-    def search(self, scope: Scope, question: str, k: int | None = None, *, as_of: int | None = None) -> Passages:
-        """The `k` best passages (5 by default) that are near enough to the question, best first."""
+    def search(self, scope: Scope, question: str, k: int | None = None) -> Passages:
+        """The `k` best passages, else `top_k`, that are near enough to the question, best first."""
         check_question(question)
         check_count("k", k)
-        near = [one for one in self._ranked(_owner(scope), question, as_of) if one.score >= self.threshold]
+        near = [one for one in self._ranked(_owner(scope), question, None) if one.score >= self.threshold]
         return self._read_again(question, near)[: self.top_k if k is None else k]
 
     def offer(self, scope: Scope, question: str, *, as_of: int | None = None) -> Offered:

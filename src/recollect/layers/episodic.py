@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from itertools import islice
 from typing import Final
@@ -18,7 +18,9 @@ from recollect.layers.columns import Columns, speaker_of
 from recollect.layers.marks import there
 from recollect.layers.ranking import MANY, Asked, Ranker, Ranking
 from recollect.settings import DEFAULTS
-from recollect.store import ANY, MESSAGE, Entry, Item, Store
+from recollect.store import ANY, Entry, Store
+from recollect.store.codec import EPOCH
+from recollect.store.values import item_of
 from recollect.store.words import query_words, words
 from recollect.types import Message, Scope
 
@@ -156,7 +158,9 @@ class Episodic:
                 continue
             for place, id in places.items():
                 entry = entries.get(id)
-                if entry and _scores(entry, self.min_score) and (everything or where.passes(item_of(entry))):
+                if entry is None or not _scores(entry, self.min_score):
+                    continue
+                if everything or where.passes(item_of(entry.message, entry.scope, entry.position)):
                     yield _moment(entry, float(ranking.scores[place]))
             read.update(places)
             size *= 2
@@ -178,17 +182,9 @@ def _scores(entry: Entry, least: float) -> bool:
     return not isinstance(given, (int, float)) or isinstance(given, bool) or given >= least
 
 
-def item_of(entry: Entry) -> Item:
-    """An entry as the item that filters look at."""
-    message = entry.message
-    return Item(
-        MESSAGE, message.id, at=message.at, role=message.role, metadata=message.metadata, position=entry.position
-    )
-
-
 def _moment(entry: Entry, points: float) -> Moment:
     message, session = entry.message, entry.scope.session or ""
-    at = message.at or datetime.fromtimestamp(0, UTC)
+    at = message.at or EPOCH
     return Moment(message.id, session, entry.seq, at, speaker_of(message), message.text, points)
 
 

@@ -282,7 +282,7 @@ def _count(tally: Tally, entry: Entry, before: Message | None, count: Callable[[
     """Count what the user said, or how it was answered; returns the messages that were looked at for it."""
     message = entry.message
     if message.role == "user":
-        tally.said(entry.scope.session or "", message, before, telling)
+        tally.said(entry.scope.session or "", message, before, topic_words)
         return [message, before] if before else [message]
     if message.role == "assistant" and not message.tool_calls and message.text.strip():
         tally.answered(message, _tokens(entry, count))
@@ -297,7 +297,7 @@ def _tokens(entry: Entry, count: Callable[[str], int]) -> int:
     return entry.tokens - MESSAGE_TOKENS if plain and entry.tokens > MESSAGE_TOKENS else count(message.text)
 
 
-def telling(text: str) -> list[tuple[str, str]]:
+def topic_words(text: str) -> list[tuple[str, str]]:
     """The words that say what a text is about, each as its stem and as it is written there."""
     known = (_told(word) if len(word) <= MAX_WORD else _told.__wrapped__(word) for word in _WORD.findall(text))
     return [told for each in known for told in each]

@@ -23,6 +23,7 @@ from recollect.layers.marks import check_there, learned, read_to, set_read_to
 from recollect.recent import Recent
 from recollect.settings import DEFAULTS
 from recollect.store import Entry, Job, Record, Store
+from recollect.store.codec import EPOCH
 from recollect.store.words import query_words, words
 from recollect.types import Message, Scope, check_id, with_zone
 
@@ -288,7 +289,7 @@ def _is_note(message: Message) -> bool:
 def record_of(entry: Entry, found: Found, n: int, origin: str = "rules", beside: Iterable[str] = ()) -> Record:
     """The record of a fact, the n-th that was found in a message; it also cites the messages `beside`."""
     message, session = entry.message, entry.scope.session or ""
-    at = message.at or datetime.fromtimestamp(0, UTC)
+    at = message.at or EPOCH
     body = {
         "type": found.type,
         "value": found.value,

@@ -20,7 +20,7 @@ from recollect.layers.marks import check_there, drop_citing, learned, read_to, s
 from recollect.llm.recall import echoes
 from recollect.recent import Recent
 from recollect.settings import DEFAULTS
-from recollect.store import ANY, Entry, Filter, Item, Job, Record, Store
+from recollect.store import Entry, Filter, Item, Job, Record, Store
 from recollect.store.words import COMMON, query_words, words
 from recollect.types import Scope
 
@@ -79,7 +79,7 @@ class Summary:
         """The summary of all that was said in the session so far."""
         return "\n".join(candidate.text for candidate in self.offer(scope, self._last(scope) + 1))
 
-    def find(self, within: Scope, question: str, k: int, where: Filter = ANY) -> list[Item]:
+    def find(self, within: Scope, question: str, k: int, where: Filter) -> list[Item]:
         """The `k` best blocks that share a word with a question, of a session or of all of a user's, best first."""
         found = self.store.index.search(within, question, k + SPARE, where=replace(where, kinds=(KIND,)))
         ours = [match for match in found if match.id.endswith(f" {self.every} {self.max_tokens}")]

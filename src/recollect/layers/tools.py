@@ -163,7 +163,7 @@ class Tools:
         except Exception as error:  # whatever a user's own search raises
             log.warning("the web search gave nothing this time: %s", error)
 
-    def _put(self, scope: Scope, found: Sequence[Excerpt], at: datetime, asked: str = "") -> bool:
+    def _put(self, scope: Scope, found: Sequence[Excerpt], at: datetime, asked: str) -> bool:
         """Keep excerpts; whether one of them is new."""
         records = {record.id: record for record in (self._record(one, at, asked) for one in found)}
         if not records:

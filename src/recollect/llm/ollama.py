@@ -11,13 +11,13 @@ from typing import Any, ClassVar, Final, Literal
 
 from recollect.errors import ContextOverflow
 from recollect.flow.render import render
-from recollect.flow.shapes.wire import RAW
+from recollect.flow.shapes.wire import arguments_object
 from recollect.flow.shorten import unshown
 from recollect.frozen import thaw
 from recollect.llm.dialect import Ask, count, part, reply_of, shown, text
 from recollect.llm.model import Delta, Reply, Usage
 from recollect.tokens import count_messages, count_tools, estimate
-from recollect.types import Image, Message
+from recollect.types import Image, Message, ToolCall
 
 CONTEXT: Final = 8_192
 """The context that is asked for where the caller names none; a larger one takes more memory."""
@@ -102,20 +102,16 @@ def _write(message: Message) -> list[dict[str, Any]]:
         fields: dict[str, Any] = {"role": role, "content": plain}
         if wire["role"] == "user" and images:
             fields["images"] = images
-        if wire.get("tool_calls"):
-            fields["tool_calls"] = [_object(call["function"]) for call in wire["tool_calls"]]
+        if message.tool_calls:
+            fields["tool_calls"] = [_written(call) for call in message.tool_calls]
         if wire["role"] == "tool" and wire.get("name"):
             fields["tool_name"] = wire["name"]
         out.append(fields)
     return out
 
 
-def _object(function: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        arguments = json.loads(function["arguments"])
-    except ValueError:
-        arguments = {RAW: function["arguments"]}
-    return {"function": {"name": function["name"], "arguments": arguments}}
+def _written(call: ToolCall) -> dict[str, Any]:
+    return {"function": {"name": call.name, "arguments": arguments_object(call)}}
 
 
 @dataclass(slots=True)

@@ -108,7 +108,9 @@ class _Reader:
                 if self.text[self.at] not in _STRINGS:
                     raise _Broken
                 name = self._string()
-                self._take(":")
+                if self._next() != ":":
+                    raise _Broken
+                self.at += 1
                 try:
                     out[name] = self._value(depth + 1)
                 except _Cut as cut:
@@ -131,11 +133,6 @@ class _Reader:
             raise _Cut(out) from None
         self.at += 1
         return out
-
-    def _take(self, mark: str) -> None:
-        if self._next() != mark:
-            raise _Broken
-        self.at += 1
 
     def _separated(self, end: str) -> None:
         mark = self._next()

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from recollect.store.sqlite.rows import Rows, empty, fill, numbers
-from recollect.store.sqlite.signs import closest, signs, words, worth_reading
+from recollect.store.sqlite.signs import closest, sign_words, signs, worth_reading
 from recollect.store.values import Filter
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class _Held:
         self.rows = self._all.head(need)
 
     def _room(self, count: int) -> Rows:
-        return empty(count, self.size if self.vectors else 0, words(self.size) if self.signs else 0)
+        return empty(count, self.size if self.vectors else 0, sign_words(self.size) if self.signs else 0)
 
 
 class VectorCache:
@@ -136,9 +136,9 @@ class VectorCache:
         self._bytes -= held.bytes if held else 0
         if held is None or held.state != state or held.size != size or self._outgrown(held):
             count = db.execute(_COUNT, (owner, model)).get
-            if count * (words(size) * 8 + BESIDE) > self._limit:
+            if count * (sign_words(size) * 8 + BESIDE) > self._limit:
                 return None
-            few = count * (size * 4 + words(size) * 8 + BESIDE) <= self._limit
+            few = count * (size * 4 + sign_words(size) * 8 + BESIDE) <= self._limit
             held = _Held(state, size, count, vectors=few, signs=not few or count * size * 4 > self._compared)
         if held.last < (last or 0):
             for more, loaded in _loaded(db, owner, model, size, held.last):

@@ -25,12 +25,12 @@ def signs(directions: NDArray[np.float32], mean: NDArray[np.float32] | float = 0
     import numpy as np
 
     rows, size = directions.shape
-    packed = np.zeros((rows, words(size) * 8), np.uint8)
+    packed = np.zeros((rows, sign_words(size) * 8), np.uint8)
     packed[:, : -(-size // 8)] = np.packbits(directions > mean, axis=1)
     return packed.view(np.uint64)
 
 
-def words(size: int) -> int:
+def sign_words(size: int) -> int:
     """How many numbers of 64 bits hold the signs of a vector of that size."""
     return -(-size // 64)
 
