@@ -12,6 +12,7 @@ from recollect.memory import Memory
 from tests.server.browser import enter, needs_chromium
 from tests.server.hostile import named
 from tests.server.running import Running, running
+from tests.server.test_chat import Scripted, chatting
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = playwright.expect
@@ -47,6 +48,16 @@ def test_a_question_that_fails_while_another_view_is_shown_is_not_lost(tab: Any)
         held[0].abort()
         expect(page.locator("#status")).to_contain_text("can't be reached")
         expect(found.turn("chat").get_by_label("Message", exact=True)).to_have_value("Where does Nadia live?")
+
+
+def test_a_double_click_on_send_does_not_stop_the_answer(tab: Any) -> None:
+    model = Scripted("One ", "two.", wait=True)
+    with Memory.open(":memory:", embedder=None) as memory, chatting(memory, model) as url, tab(url) as found:
+        page = found.open("chat")
+        page.get_by_label("Message", exact=True).fill("Count.")
+        page.get_by_role("button", name="Send").dblclick()
+        model.go_on.release(2)
+        expect(page.locator(".bubble.assistant p")).to_have_text("One two.")
 
 
 def test_the_enter_that_ends_a_composed_word_sends_nothing(service: Running, tab: Any) -> None:

@@ -107,7 +107,8 @@ export const view = async ({ where, at, go, stay, signal, sessions, draw }) => {
     value: limit, oninput: () => (limit = budget.value),
   });
   const send = h("button", {}, "Send");
-  const stop = button("Stop", () => running.get(keyOf(where))?.stop.abort(), { class: "quiet", hidden: true });
+  const stop = button("Stop", ({ detail }) => detail < 2 && running.get(keyOf(where))?.stop.abort(), // 2: a double click on Send
+    { class: "quiet", hidden: true });
   let end = 0; // how far down the end was when it was gone to; who is above it reads
   const toEnd = () => ((log.scrollTop = log.scrollHeight), (end = log.scrollTop));
   const keepUp = () => log.scrollTop > end - 50 && toEnd();
