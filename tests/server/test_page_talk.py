@@ -95,7 +95,7 @@ def test_each_press_goes_to_one_earlier_question(sample: Running, tab: Any) -> N
         page = found.open("replay")
         slider = page.get_by_role("slider")
         expect(page.locator(".replayed[data-seq]")).to_be_visible()
-        asked = {"user": "ada", "session": "trip", "limit": 100}
+        asked = "user=ada&session=trip&limit=100"
         kept = sample.http.get("/messages", params=asked).json()["items"]
         questions = [entry["seq"] for entry in kept if entry["message"]["role"] == "user"]
 
