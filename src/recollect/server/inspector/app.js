@@ -63,7 +63,7 @@ const draw = async () => {
   place.className = `view-${here.view}`;
   document.title = `${VIEWS[here.view].title} · ${called(here.user, here.session)} · Recollect`;
   pick();
-  const focused = place.contains(document.activeElement);
+  const focused = place.contains(document.activeElement) && document.activeElement;
   const [top, down] = history.state ?? [0, 0];
   show(place, loading());
   if (focused) place.focus();
@@ -75,11 +75,12 @@ const draw = async () => {
   };
   try {
     const built = await VIEWS[here.view].view({
-      where, at: here.at, go, stay, signal, called: (session) => called(where.user, session), sessions: () => refresh().then(pick),
+      where, at: here.at, go, stay, signal, draw, called: (session) => called(where.user, session), sessions: () => refresh().then(pick),
     });
     if (!signal.aborted) {
       show(place, built);
       place.dataset.ready = here.view;
+      if (focused?.id && document.activeElement === place) document.getElementById(focused.id)?.focus(); // as it was drawn before
       place.scrollTop = top;
       scrollTo(0, down);
       built.dispatchEvent(new Event("shown"));

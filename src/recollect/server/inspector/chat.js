@@ -1,7 +1,7 @@
 // A chat with memory, and beside it the context each answer was made from.
 
 import { call, events, get, Problem } from "./api.js";
-import { button, empty, failed, h, loading, passage, prose, show, status, words } from "./dom.js";
+import { button, empty, failed, h, loading, passage, prose, show, status, when, words } from "./dom.js";
 import { note, panelAt, questionAt } from "./context.js";
 
 export const title = "Chat";
@@ -11,8 +11,9 @@ const QUESTIONS = JSON.parse(document.querySelector("meta[name=questions]").cont
 const LINES = 24; // of a long question, until it is read on
 const NEWEST = 1e12; // the number of a message that no conversation reaches
 
-const bubble = (role, ...inside) => h("div", { class: `bubble ${role}` },
-  h("span", { class: "who" }, role === "user" ? "You" : role), inside);
+const bubble = (role, at, ...inside) => h("div", { class: `bubble ${role}` },
+  h("span", { class: "who" }, h("span", {}, role === "user" ? "You" : role), " ", when(at)), inside);
+const now = () => new Date().toISOString();
 const saying = (role, text) => (role === "assistant" ? prose(text) : passage(text, {}, LINES));
 
 const parts = ({ message }) => (typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content ?? []);
@@ -33,12 +34,14 @@ const shown = (entries, why) => {
     const text = words(parts(entry).filter((part) => !isCall(part)));
     const calls = parts(entry).filter(isCall).map((call) => called(call, results));
     const ends = role === "assistant" && asked && talk[n + 1]?.message.role !== "assistant";
-    return (text || calls.length > 0) && bubble(role, text && saying(role, text), calls, ends && why(asked));
+    return (text || calls.length > 0) && bubble(role, entry.message.at, text && saying(role, text), calls, ends && why(asked));
   });
 };
 
-// Answers on their way, by conversation: they go on while another view is shown.
+// Answers on their way, and what is written and not sent, by conversation: they go on while another view is shown.
 const running = new Map();
+const drafts = new Map();
+let limit = ""; // the budget that was written last
 const keyOf = (where) => JSON.stringify([where.user, where.session]);
 
 const ask = async (turn, where, body) => {
@@ -62,7 +65,7 @@ const ask = async (turn, where, body) => {
 // Begin an answer.
 const begin = (where, text, budget) => {
   const turn = { text, said: "", words: h("div", { class: "words" }), context: null, stop: new AbortController() };
-  turn.answer = bubble("assistant", turn.words);
+  turn.answer = bubble("assistant", now(), turn.words);
   turn.answer.ariaBusy = "true";
   running.set(keyOf(where), turn);
   turn.done = ask(turn, where, { message: text, context: true, ...(budget && { budget: Number(budget) }) });
@@ -84,7 +87,7 @@ const read = async (where, signal) => {
   }
 };
 
-export const view = async ({ where, at, go, stay, signal, sessions }) => {
+export const view = async ({ where, at, go, stay, signal, sessions, draw }) => {
   const { items, earlier, last, asked, turn: coming } = await read(where, signal);
   let chosen = 0; // the number of the question whose context is shown
   const why = (entry) => button("Why this answer?", () => {
@@ -94,10 +97,18 @@ export const view = async ({ where, at, go, stay, signal, sessions }) => {
   const before = earlier && button("Earlier messages", () => go({ view: "timeline", at: items[0].seq }), { class: "link" });
   const log = h("div", { class: "log", role: "log", "aria-label": "Conversation", tabindex: 0 }, before, shown(items, why));
   const side = h("div", { class: "side", tabindex: -1 });
-  const field = h("textarea", { id: "say", rows: 2, required: true, placeholder: "Ask about anything said before" });
-  const budget = h("input", { id: "budget", type: "number", min: 1, step: 1, placeholder: "auto", title: "Tokens the context may have" });
+  const draft = (text) => drafts.set(keyOf(where), text);
+  const field = h("textarea", {
+    id: "say", rows: 2, required: true, placeholder: "Ask about anything said before",
+    value: drafts.get(keyOf(where)) ?? "", oninput: () => draft(field.value),
+  });
+  const budget = h("input", {
+    id: "budget", type: "number", min: 1, step: 1, placeholder: "auto", title: "Tokens the context may have",
+    value: limit, oninput: () => (limit = budget.value),
+  });
   const send = h("button", {}, "Send");
-  const stop = button("Stop", () => running.get(keyOf(where))?.stop.abort(), { class: "quiet", hidden: true });
+  const stop = button("Stop", ({ detail }) => detail < 2 && running.get(keyOf(where))?.stop.abort(), // 2: a double click on Send
+    { class: "quiet", hidden: true });
   let end = 0; // how far down the end was when it was gone to; who is above it reads
   const toEnd = () => ((log.scrollTop = log.scrollHeight), (end = log.scrollTop));
   const keepUp = () => log.scrollTop > end - 50 && toEnd();
@@ -125,6 +136,7 @@ export const view = async ({ where, at, go, stay, signal, sessions }) => {
   // Show an answer as it comes; to its end also where this view is left before.
   const follow = async (turn) => {
     busy(true);
+    newest = null; // not known until it is kept
     log.append(turn.answer);
     toEnd();
     let sent = turn.context && showSent(turn);
@@ -144,34 +156,45 @@ export const view = async ({ where, at, go, stay, signal, sessions }) => {
       busy(false);
       if (turn.entry && !signal.aborted) turn.answer.append(why(turn.entry));
       keepUp();
+      newest = await lastSeq();
     }
   };
+  // What was said elsewhere is shown once this page is looked at again.
+  let newest = items.at(-1)?.seq;
+  const lastSeq = () => get("/messages", { ...where, limit: 1 }, signal).then((found) => found.items.at(-1)?.seq, () => newest);
+  addEventListener("focus", async () => {
+    const found = await lastSeq();
+    if (newest !== null && found !== newest && !signal.aborted) draw();
+  }, { signal });
+
   const failedTurn = (turn, error) => {
     const stopped = turn.stop.signal.aborted;
     if (stopped || signal.aborted) status(stopped ? "Stopped." : error);
+    if (!turn.said) {
+      draft(drafts.get(keyOf(where)) || turn.text);
+      turn.answer.remove();
+      field.value = drafts.get(keyOf(where));
+    }
     if (signal.aborted) return;
     if (!stopped) log.append(failed(error));
     toEnd();
-    if (turn.said) return;
-    turn.answer.remove();
-    field.value ||= turn.text;
   };
 
   const submit = async (event) => {
     event.preventDefault();
     const text = field.value.trim();
     if (!text || running.has(keyOf(where))) return;
-    field.value = "";
+    draft((field.value = ""));
     field.focus();
     stay(null);
     if (log.querySelector(".empty")) show(log);
     log.querySelectorAll(".problem").forEach((told) => told.remove());
     const before = [...log.querySelectorAll(".bubble")].at(-1); // asked again, it is the same message
-    if (!before?.matches(".user") || before.querySelector("p").textContent !== text) log.append(bubble("user", saying("user", text)));
+    if (!before?.matches(".user") || before.querySelector("p").textContent !== text) log.append(bubble("user", now(), saying("user", text)));
     await follow(begin(where, text, budget.value));
   };
   field.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return; // 229: a word is composed in Safari
     event.preventDefault();
     field.form.requestSubmit();
   });
@@ -185,7 +208,7 @@ export const view = async ({ where, at, go, stay, signal, sessions }) => {
   }
   show(side, last ? loading() : empty("The context appears here", "After each turn you see what the model was sent, and why."));
   if (last && !coming) showContext(items.find(({ seq, message }) => seq === Number(at) && message.role === "user") ?? last);
-  if (coming && !asked) log.append(bubble("user", saying("user", coming.text)));
+  if (coming && !asked) log.append(bubble("user", now(), saying("user", coming.text)));
   if (coming) follow(coming);
 
   const both = h("div", { class: "split" },

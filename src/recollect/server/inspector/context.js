@@ -1,7 +1,7 @@
 // A context beside its conversation: where the tokens go, why each thing is in or out, what changed, what is cached.
 
 import { get } from "./api.js";
-import { button, h, number, passage, percent, plural, when, words } from "./dom.js";
+import { button, h, named, number, passage, percent, plural, when, words } from "./dom.js";
 import { jump } from "./message.js";
 
 const NAMES = {
@@ -98,7 +98,7 @@ const line = (found, fresh, where, go) =>
         plural(found.tokens, "token"))),
     passage(found.text, { class: "line-text" }),
     h("div", { class: "line-foot" },
-      h("span", {}, found.origin, found.at && [" · ", when(found.at)]),
+      found.origin && h("span", {}, named(found.origin), found.at && [" · ", when(found.at)]),
       found.sources.length > 0 && found.section !== "documents" &&
         button("Show message", () => jump(where, found.sources[0], found.sessions[0] ?? where.session, go), { class: "link" })));
 

@@ -30,7 +30,7 @@ export const view = async ({ where, signal }) => {
     const { items } = await get("/documents", where, signal);
     show(list, items.length
       ? [h("h2", {}, plural(items.length, "document")),
-        h("ul", { class: "cards" }, items.map((item) => h("li", { class: "card" }, h("h3", { dir: "auto" }, item.name),
+        h("ul", { class: "cards list" }, items.map((item) => h("li", { class: "card" }, h("h3", { dir: "auto" }, item.name),
           h("div", { class: "line-foot" },
             h("span", {}, plural(item.chunks, "passage"), ` · ${plural(item.tokens, "token")} · `, when(item.at)),
             button("Remove…", () => remove(item.name, where, again), { class: "link danger", "aria-label": `Remove… ${item.name}` })))))]

@@ -90,28 +90,52 @@ const inline = (text) => text.split(/(\*\*[^*\n]+\*\*|`[^`\n]+`)/).map((part, n)
   return part[0] === "`" ? h("code", {}, part.slice(1, -1)) : h("b", {}, part.slice(2, -2));
 });
 
-// An answer with the Markdown that models write most: fenced code, quotes, bold and code; the rest as it is.
+const ITEM = /^(\s*)([-*+]|\d+[.)]) +/;
+const STARTS = { blockquote: /^> ?/, heading: /^#{1,6} +/, ul: ITEM, table: /^\|.*\|\s*$/ };
+
+const item = (line) => {
+  const [start, before, mark] = line.match(ITEM);
+  const found = h("li", { dir: "auto" }, h("span", {}, /\d/.test(mark) ? mark : "•"), h("div", {}, inline(line.slice(start.length))));
+  found.style.marginInlineStart = `${before.length}ch`;
+  return found;
+};
+
+const row = (line, n) => h("tr", {}, line.trim().slice(1, -1).split("|").map((cell) =>
+  h(n ? "td" : "th", { dir: "auto" }, inline(cell.trim()))));
+
+const SET = {
+  pre: (lines) => h("pre", { dir: "auto", tabindex: 0 }, lines.join("\n")),
+  ul: (lines) => h("ul", {}, lines.map(item)),
+  table: (lines) => h("div", { class: "table", tabindex: 0 },
+    h("table", {}, lines.filter((line) => !/^[\s|:-]+$/.test(line)).map(row))),
+};
+
+const written = (kind, lines) => {
+  const words = lines.map((line) => line.replace(STARTS[kind] ?? "", "")).join("\n").replace(/^\n+|\s+$/g, "");
+  return words && h(kind === "heading" ? "p" : kind, { dir: "auto", class: kind === "heading" && kind }, inline(words));
+};
+
+// An answer with the Markdown that models write most: fenced code, quotes, headings, lists, tables, bold and code; the
+// rest as it is.
 export const prose = (text) => {
   const blocks = [];
   let fenced = false;
   for (const line of text.split("\n")) {
-    const fence = line.startsWith("```");
+    const last = blocks.at(-1);
+    const fence = line.trimStart().startsWith("```");
     if (fence) fenced = !fenced;
-    const kind = fenced ? "pre" : line.startsWith(">") ? "blockquote" : "p";
-    if (blocks.at(-1)?.kind !== kind) blocks.push({ kind, lines: [] });
-    if (!fence) blocks.at(-1).lines.push(kind === "blockquote" ? line.replace(/^> ?/, "") : line);
+    const kind = fenced ? "pre" : Object.keys(STARTS).find((name) => STARTS[name].test(line)) ?? "p";
+    if (kind === "p" && last?.kind === "ul" && /^\s+\S/.test(line)) last.lines.push(`${last.lines.pop()}\n${line.trim()}`);
+    else if (last?.kind !== kind || (kind === "p" && !line.trim())) blocks.push({ kind, lines: fence ? [] : [line] });
+    else if (!fence) last.lines.push(line);
   }
-  return blocks.map(({ kind, lines }) => {
-    const words = lines.join("\n");
-    if (kind === "pre") return h("pre", { dir: "auto", tabindex: 0 }, words);
-    return words.trim() && h(kind, { dir: "auto" }, inline(words.replace(/^\n+|\s+$/g, "")));
-  });
+  return blocks.map(({ kind, lines }) => SET[kind]?.(lines) ?? written(kind, lines));
 };
 
-// A dialog that Escape closes, and going elsewhere unless it `stays`; resolves to what `close` was given, or undefined.
+// A dialog that Escape closes, and unless it `stays` a click beside it or going elsewhere; resolves to what `close` was given, or undefined.
 export const dialog = (title, build, stays = false) =>
   new Promise((resolve) => {
-    const box = h("dialog", { "aria-label": title });
+    const box = h("dialog", { "aria-label": title, closedby: stays ? null : "any" });
     let result;
     const close = (value) => {
       result = value;

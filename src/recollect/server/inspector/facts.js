@@ -1,7 +1,7 @@
 // What is known of the user, what was known before, and the messages that say it.
 
 import { get } from "./api.js";
-import { button, dialog, empty, h, passage, percent, plural, status, when } from "./dom.js";
+import { button, dialog, empty, form, h, number, passage, percent, plural, show, status, when } from "./dom.js";
 import { jump } from "./message.js";
 
 export const title = "Facts";
@@ -44,8 +44,18 @@ const card = (fact, where, go) =>
 export const view = async ({ where, go, signal }) => {
   const { items } = await get("/facts", { user: where.user }, signal);
   if (!items.length) return empty("Nothing known yet", "Facts are found by rules in what the user says of themselves.");
-  const groups = Object.groupBy(items, (fact) => fact.type);
-  return h("section", { "aria-label": "Facts" }, Object.entries(TYPES).map(([type, name]) => groups[type] && [
-    h("h2", {}, name), h("ul", { class: "cards grid" }, groups[type].map((fact) => card(fact, where, go))),
-  ]));
+  const place = h("div");
+  const field = h("input", { id: "find-fact", type: "search", placeholder: "Find a fact", oninput: () => draw() });
+  const draw = () => {
+    const asked = field.value.trim().toLowerCase();
+    const found = items.filter((fact) => `${fact.label}\n${fact.value}`.toLowerCase().includes(asked));
+    const groups = Object.groupBy(found, (fact) => fact.type);
+    show(place, found.length ? Object.entries(TYPES).map(([type, name]) => groups[type] && [
+      h("h2", {}, name, " ", h("span", { class: "num" }, number(groups[type].length))),
+      h("ul", { class: "cards grid" }, groups[type].map((fact) => card(fact, where, go))),
+    ]) : empty("No fact has these words"));
+  };
+  draw();
+  return h("section", { "aria-label": "Facts" },
+    form(draw, h("label", { for: "find-fact", class: "hidden" }, "Find a fact"), field), place);
 };

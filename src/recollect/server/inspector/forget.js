@@ -15,7 +15,7 @@ const figures = (erased) => h("div", { class: "figures" }, Object.entries(KINDS)
 export const view = async ({ where, at, signal, called, sessions }) => {
   const entry = at && (await get("/message", { ...where, id: at }, signal).catch(() => null));
   const choices = [
-    entry && ["message", `This message: “${words(entry.message.content).slice(0, 120)}”`, where, { ids: [at] }],
+    entry && ["message", `This message: “${named(words(entry.message.content).slice(0, 120))}”`, where, { ids: [at] }],
     ["session", `This conversation: ${called(where.session)}`, where, {}],
     ["user", `Everything of ${named(where.user)}`, { user: where.user }, {}],
   ].filter(Boolean);

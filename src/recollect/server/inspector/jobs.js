@@ -23,6 +23,7 @@ export const view = async ({ signal }) => {
         h("tbody", {}, items.slice(0, SHOWN).map((job) => h("tr", {},
           h("td", {}, job.kind), h("td", {}, h("span", { class: `state ${job.state}` }, NAMES[job.state] ?? job.state)), h("td", { class: "num" }, job.attempts),
           h("td", {}, job.state === "waiting" ? when(job.due) : ""), h("td", {}, [job.scope?.session, job.scope?.user].filter(Boolean).map(named).join(" · ")), h("td", {}, job.error ?? ""))))))
+      : state.value ? empty(`None are ${NAMES[state.value] ?? state.value}`)
       : empty("All is done", "Facts, summaries and habits are learned in the background; nothing waits now."),
     more > 0 && h("p", { class: "hint" }, `The oldest ${number(SHOWN)} are shown; there are ${number(more)}${items.length === MOST ? " or more" : ""} others.`));
   };

@@ -25,7 +25,7 @@ export const open = (entry, where, go) =>
   dialog(`Message ${number(entry.seq)}`, (close) => [
     h("p", { class: "hint" }, h("span", { class: `role ${entry.message.role}` }, entry.message.role), " ",
       when(entry.message.at), ` · ${plural(entry.tokens, "token")} · `, h("code", {}, entry.message.id)),
-    h("pre", { class: "whole", dir: "auto", tabindex: 0 }, words(entry.message.content)),
+    h("pre", { class: `whole ${entry.message.role}`, dir: "auto", tabindex: 0 }, words(entry.message.content)),
     h("div", { class: "actions" },
       button("Forget this message…", () => (close(), go({ view: "forget", at: entry.message.id })), { class: "quiet danger" }),
       WHY[entry.message.role] &&

@@ -48,7 +48,7 @@ const plots = () => PLOTS.map(([name, value, written]) => {
   const drawn = low === high ? values.slice(-1) : values; // what is written alike is drawn alike
   const ago = Math.round((looks.at(-1).time - looks[0].time) / 1_000);
   return h("figure", { class: "metric" }, h("figcaption", {}, name), h("b", {}, told), lineOf(drawn, `${name}: ${told}`),
-    h("div", { class: "axis" }, h("span", {}, `${number(ago)} s ago`), h("span", {}, low === high ? low : `${low} – ${high}`),
+    h("div", { class: "axis" }, h("span", {}, ago > 0 && `${number(ago)} s ago`), h("span", {}, low !== high && `${low} – ${high}`),
       h("span", {}, "now")));
 });
 

@@ -16,6 +16,7 @@ export const view = async ({ where, at, go, stay, signal }) => {
   const slider = h("input", { id: "replay", type: "range", min: 1, max: newest.seq, step: 1, value: newest.seq });
   let latest = 0;
   let current = newest;
+  let finding = null; // each step goes on from where the one before it leads
 
   const tell = (seq, ...more) => show(told, h("span", { class: "hint" }, `Message ${number(seq)} of ${number(last)}`, more));
 
@@ -25,9 +26,10 @@ export const view = async ({ where, at, go, stay, signal }) => {
     const mine = latest;
     place.ariaBusy = "true";
     try {
-      const entry = (await find()) ?? current;
-      if (mine !== latest) return;
+      finding = Promise.resolve(finding).catch(() => {}).then(find);
+      const entry = (await finding) ?? current;
       current = entry;
+      if (mine !== latest) return;
       slider.value = entry.seq;
       slider.setAttribute("aria-valuetext", `question at message ${entry.seq} of ${last}`);
       stay(entry.seq);
