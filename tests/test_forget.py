@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import Mock, patch
 
 import apsw
 import pytest
@@ -23,6 +24,7 @@ from recollect.layers.semantic import Semantic
 from recollect.retention import Policy, apply, preview
 from recollect.store import Store
 from recollect.store import open as open_store
+from recollect.store.sqlite.records import _record
 from tests.forgetting import (
     EAGER,
     LEVELS,
@@ -284,6 +286,18 @@ def test_facts_of_another_session_stay_though_its_messages_have_the_same_ids(
     assert [(fact.key, fact.value) for fact in chat(memory, "new").facts() if fact.type == "user_profile"] == [
         ("place", "Lisbon")
     ]
+
+
+def test_what_would_go_with_a_message_is_told_without_reading_all_facts(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "memory.db", embedder=None) as memory:
+        ada = memory.user("ada")
+        for n in range(20):
+            ada.remember(f"thing {n}", "blue")
+        memory.session("trip", user="ada").add("user", "I live in Oslo.", id="1")
+        assert len(ada.facts()) == 21
+        with patch("recollect.store.sqlite.records._record", Mock(wraps=_record)) as read:
+            found = memory.would_forget(Scope("default", "ada", "trip"), ["1"])
+        assert ("fact" in {record.kind for record in found.records}, read.call_count < 10) == (True, True)
 
 
 def test_ids_are_a_list(memory: Memory) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import Mock, patch
 
 import pytest
 
 from recollect.errors import ConfigError
+from recollect.flow.facts.known import _of_whom
 from recollect.layers.semantic import Semantic
 from recollect.store import Store
 from tests.facts.told import ADA, TRIP, day, say, values
@@ -33,6 +35,15 @@ def test_what_is_stated_outright_stands_where_the_clock_went_back(store: Store, 
     assert values(layer.facts(ADA)) == {"place": "Rome", "likes:jazz": "jazz"}
     assert layer.remember(ADA, "user_profile", "place", None, day(0)) is None
     assert values(layer.facts(ADA, as_of=day(2))) == {}
+
+
+def test_what_is_stated_outright_goes_over_no_fact_that_was_known(store: Store, layer: Semantic) -> None:
+    for n in range(20):
+        layer.remember(ADA, "user_profile", f"thing {n}", "blue", day(0))
+    with patch("recollect.flow.facts.known._of_whom", Mock(wraps=_of_whom)) as heard:
+        layer.remember(ADA, "user_profile", "place", "Rome", day(1))
+    assert heard.call_count == 1
+    assert len(layer.facts(ADA)) == 21
 
 
 def test_likes_that_are_stated_stand_side_by_side(store: Store, layer: Semantic) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import combinations, islice
 from random import Random
 from unittest.mock import Mock, patch
 
@@ -160,12 +161,13 @@ def test_a_change_of_mind_is_no_repetition(one: str, other: str) -> None:
     assert len(list(distinct(moments))) == 2
 
 
-changes = st.sets(st.sampled_from([*"abcdefghijklmnopqrst", "12", "Ann", "ann,"]), max_size=2)
+LETTERS = [f"{one}{other}" for one in ("", "x", "y") for other in "abcdefghijklmnopqrst"]
+changes = st.sets(st.sampled_from([*LETTERS[:20], "12", "Ann", "ann,"]), max_size=3)
 
 
-@given(st.lists(changes, min_size=8, max_size=20), st.integers(5, 20))
+@given(st.lists(changes, min_size=8, max_size=20), st.integers(5, 60))
 def test_many_texts_are_told_apart_as_few_are(changed: list[set[str]], size: int) -> None:
-    texts = [" ".join(sorted({*"abcdefghijklmnopqrst"[:size]} ^ words)) for words in changed]
+    texts = [" ".join(sorted({*LETTERS[:size]} ^ words)) for words in changed]
     moments = [said(f"m{n}", "a", n, START, text) for n, text in enumerate(texts)]
     with patch("recollect.flow.pack.FEW", 2):
         many = list(distinct(moments))
@@ -181,6 +183,15 @@ def test_a_text_is_compared_with_few_of_thousands_like_it(what: str) -> None:
     with patch("recollect.flow.pack._alike", Mock(wraps=_alike)) as compared:
         assert len(list(distinct(moments))) == 500
     assert compared.call_count < 2_000
+
+
+@pytest.mark.parametrize("size", [8, 12, 17])
+def test_a_text_is_compared_with_few_of_thousands_of_other_words(size: int) -> None:
+    texts = [" ".join([*LETTERS[20 : 16 + size], *some]) for some in islice(combinations(LETTERS[:20], 4), 1_000)]
+    moments = [said(f"m{n}", "a", n, START, text) for n, text in enumerate(texts)]
+    with patch("recollect.flow.pack._alike", Mock(wraps=_alike)) as compared:
+        assert len(list(distinct(moments))) == 1_000
+    assert compared.call_count < 1_000
 
 
 def test_one_by_one_gives_a_hit_a_turn() -> None:

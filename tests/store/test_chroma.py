@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ from recollect.types import Scope
 
 pytest.importorskip("chromadb", reason="the extra 'chroma' is not installed")
 from recollect.store.chroma import ChromaStore
-from recollect.store.chroma.copies import connect, disconnect
+from recollect.store.chroma.copies import Copies, connect, disconnect
 
 
 def v(*numbers: float) -> Any:
@@ -314,3 +315,18 @@ def test_an_index_is_named_clearly(tmp_path: Path) -> None:
     for bad in ("faiss:///x", "chroma:///"):
         with pytest.raises(ConfigError, match="chroma"):
             open(str(tmp_path / "memory.db"), index=bad)
+
+
+def test_copies_are_compared_once_however_many_sessions_are_erased_together(tmp_path: Path) -> None:
+    sessions = [Scope("acme", "ada", f"s{n}") for n in range(5)]
+    with ChromaStore(SqliteStore(tmp_path / "memory.db"), f"chroma:///{tmp_path}/chroma") as store:
+        for session in sessions:
+            say(store, session, "one")
+            store.index.embed(session, "message", "m", {entry.message.id: v(1, 0) for entry in store.log.read(session)})
+        with patch.object(Copies, "_compare", autospec=True, side_effect=Copies._compare) as compared:
+            with store.transaction():
+                for session in sessions[1:]:
+                    store.log.erase(session)
+            assert compared.call_count == 1
+        assert store.check() == []
+        assert len(store.index.nearest(Scope("acme"), v(1, 0), "m")) == 1

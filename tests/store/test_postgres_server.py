@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import psycopg
@@ -21,8 +22,9 @@ from psycopg_pool.base import AttemptWithBackoff
 
 from recollect.errors import ConfigError, MigrationError, StoreUnavailable
 from recollect.store import Job, Record, Store, open
-from recollect.store.postgres import PostgresStore, append, chain, database, vectors
+from recollect.store.postgres import PostgresStore, append, chain, database, jobs, vectors
 from recollect.store.postgres.backup import SAME_SINCE
+from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.erase import CITING
 from recollect.store.postgres.migrate import migrations
 from recollect.store.postgres.search import keywords
@@ -413,3 +415,18 @@ def test_a_table_of_which_nothing_is_known_yet_is_read_by_the_right_index(store:
     assert found.count("items_tenant_position_key") == 2
     near = plan(url, f"WITH best AS (SELECT 1 AS position, 0.5 AS away) {vectors.NAMED}", {"tenant": "acme"})
     assert "items_tenant_position_key" in near
+
+
+def test_of_a_long_queue_only_the_first_job_is_read(store: PostgresStore, url: str) -> None:
+    store.jobs.enqueue(ADA, [Job("a", key=str(number)) for number in range(500)])
+    with patch.object(Connection, "ask", autospec=True, side_effect=Connection.ask) as asked:
+        (job,) = store.jobs.claim(worker="w")
+    assert [call.args[1] for call in asked.call_args_list] == [jobs._DUE]
+    with psycopg.connect(url) as connection:
+        connection.execute("ANALYZE recollect.jobs")
+    known = {"now": 2**62, "kinds": ["a"], "limit": 1, "tenant": "acme", "id": int(job.id)}
+    for query, index in ((jobs._DUE, "jobs_due"), (jobs._HELD, "jobs_pkey")):
+        done = plan(url, f"(ANALYZE, COSTS OFF) {query}", known)
+        assert index in done
+        assert max(float(rows) for rows in re.findall(r"rows=([\d.]+)", done)) == 1
+        assert "Rows Removed" not in done

@@ -11,7 +11,8 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache, partial
+from functools import cache, partial, reduce
+from operator import xor
 from typing import Final, NamedTuple, TypeAlias
 
 from recollect.answers import Hit
@@ -32,9 +33,11 @@ _TELLING: Final = re.compile(r"\d|^\W*(?:not?|never|cannot|without)\b|n['\u2019]
 _MARKS: Final = ".,;:!?()\"'"
 """What may stand around a name."""
 FEW: Final = 24
-"""Texts up to which a further one is compared with each; of more, with those that it shares telling words with."""
+"""Texts up to which a further one is compared with each; of more, with those that share a telling word or part."""
 _Said: TypeAlias = tuple[str, set[str]]
 """A text and its words."""
+_Key: TypeAlias = str | tuple[tuple[int, int], int, str]
+"""A word, or a part of the words of a text: which of how many, its words as one number, and whether that is all."""
 
 
 class Moment(NamedTuple):
@@ -127,7 +130,7 @@ def of_sessions(moments: Iterable[Moment], most: int | None, sessions: set[str])
 
 def distinct(moments: Iterable[Moment], said: Iterable[str] = ()) -> Iterator[Moment]:
     """The moments without those that say nearly the same as an earlier one, or just what was `said`."""
-    seen, under = list[_Said](), dict[str, list[_Said]]()
+    seen, under = list[_Said](), dict[_Key, list[_Said]]()
     exact = set(said)
     for moment in moments:
         if moment.text in exact:
@@ -135,27 +138,59 @@ def distinct(moments: Iterable[Moment], said: Iterable[str] = ()) -> Iterator[Mo
         exact.add(moment.text)
         words = set(moment.text.lower().split())
         if len(words) > 3:
-            others = seen if len(seen) < FEW else [other for word in words for other in under.get(word, ())]
+            others = seen if len(seen) < FEW else [other for key in _asks(words) for other in under.get(key, ())]
             size, slack = len(words), len(words) // 8
             if any(_alike(moment.text, words, *other) for other in others if abs(len(other[1]) - size) <= slack):
                 continue
             seen.append((moment.text, words))
             new = [] if len(seen) < FEW else seen if len(seen) == FEW else seen[-1:]
             for other in new:
-                for word in _common(*other, under):
-                    under.setdefault(word, []).append(other)
+                for key in _entered(*other, under):
+                    under.setdefault(key, []).append(other)
         yield moment
 
 
-def _common(text: str, words: set[str], under: Mapping[str, Sized]) -> list[str]:
-    """Words of which every text like this one has at least one; those that the fewest texts are `under` so far.
+def _entered(text: str, words: set[str], under: Mapping[_Key, Sized]) -> Iterator[_Key]:
+    """What a text is entered under, so that every text like it `_asks` for one of that.
 
-    A number, name or denial is enough, for those must be the same; else it takes one word more than may differ.
+    A number, name or denial is enough, for those must be the same: the one that the fewest texts are `under` so far.
     """
     names = {name.lower() for name in NAME.findall(text)}
-    firm = [word for word in words if _TELLING.search(word) or word.strip(_MARKS) in names]
-    enough = 1 if firm else 1 + int(DIFFERENT * len(words))
-    return sorted(firm or words, key=lambda word: len(under.get(word, ())))[:enough]
+    if firm := [word for word in words if _TELLING.search(word) or word.strip(_MARKS) in names]:
+        yield min(firm, key=lambda word: len(under.get(word, ())))
+        return
+    for part, hashes in _parts(words, _number(len(words))):
+        whole = reduce(xor, hashes, 0)
+        yield part, whole, "all"
+        yield from ((part, whole ^ one, "all but one") for one in hashes)
+
+
+def _asks(words: set[str]) -> Iterator[_Key]:
+    """What texts with nearly these words may be entered under."""
+    yield from words
+    size, differ = len(words), len(words) // 9
+    for number in range(_number(size - differ), _number(size + differ) + 1):
+        for part, hashes in _parts(words, number):
+            whole = reduce(xor, hashes, 0)
+            yield part, whole, "all"
+            yield part, whole, "all but one"
+            yield from ((part, whole ^ one, "all") for one in hashes)
+
+
+def _number(size: int) -> int:
+    """How many parts so many words are divided into, so that two texts that are alike differ by one word in one part.
+
+    A tenth of the words of both is a ninth of those of one.
+    """
+    return 1 + size // 18
+
+
+def _parts(words: set[str], number: int) -> Iterable[tuple[tuple[int, int], list[int]]]:
+    """The words by the part that they are in, as their hashes."""
+    parts = {(number, n): list[int]() for n in range(number)}
+    for one in map(hash, words):
+        parts[number, one % number].append(one)
+    return parts.items()
 
 
 def _alike(text: str, one: set[str], before: str, other: set[str]) -> bool:

@@ -15,7 +15,7 @@ from recollect.answers import FACT_TYPES, Candidate, Fact, FactOrigin, FactType
 from recollect.errors import ConfigError, InvalidTranscript
 from recollect.flow.facts import Found, Known, Statement, extract, known, noted
 from recollect.flow.facts.asked import wanted
-from recollect.flow.facts.known import opposite
+from recollect.flow.facts.known import Knowing, opposite, turn
 from recollect.flow.facts.people import CALLED
 from recollect.flow.facts.phrases import slug
 from recollect.flow.facts.tell import HOLDS_SEVERAL, Told, asked_by, tell
@@ -47,22 +47,37 @@ ORIGINS: Final[dict[FactOrigin, str]] = {"user": "user", "note": "a model's note
 """Whose words facts are in, as a receipt says it."""
 SAID: Final = frozenset({"type", "value", "at", "order", "session", "ended", "then", "imported"})
 """The fields of a fact that were stated; the others say where in a message it was found."""
-_NEVER: Final = datetime.max.replace(tzinfo=UTC)
+_LONG_AGO, _NEVER = (end.replace(tzinfo=UTC) for end in (datetime.min, datetime.max))
 
 
 @dataclass(slots=True)
 class _Kept:
     """A user's statements up to a position of the store, and the facts that follow from them with their words.
 
-    `stated` has them as they were kept, and when; `statements` in turn.
+    `stated` has them as they were kept, and when, `newest` when the last of them was said; `statements` in turn.
     """
 
     position: int = 0
     stated: list[tuple[Statement, datetime | None]] = field(default_factory=list)
+    newest: datetime = _LONG_AGO
     statements: list[Statement] = field(default_factory=list)
+    knowing: Knowing = field(default_factory=Knowing)
     known: Known = field(default_factory=Known)
     words: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def take(self, new: Sequence[tuple[Statement, datetime | None]]) -> None:
+        """Take in what was stated further; where that comes after all before it, without going over that again."""
+        kept_at = min((at for _, at in new if at), default=_NEVER)
+        more, in_step = _in_turn(new), self.newest <= kept_at  # else it has its say about the clocks of those before
+        self.stated += new
+        self.newest = max(self.newest, *(said.order[0] for said, _ in new))
+        if in_step and self.statements and turn(self.statements[-1]) < turn(more[0]):
+            self.statements = [*self.statements, *more]  # a new list: others may be reading the old one
+        else:
+            self.knowing, self.statements = Knowing(), _in_turn(self.stated)
+            more = self.statements
+        self.known = self.knowing.with_more(more)
 
     def words_of(self, fact: Fact) -> frozenset[str]:
         """The words of questions that a fact answers."""
@@ -195,12 +210,12 @@ class Semantic:
         """The facts to put back after messages were erased: they are from other sessions that use the same ids."""
         if scope.session is None:
             return []
-        facts = self.store.records.find(scope.owner, kind=KIND, exact=True)
-        others = [fact for fact in facts if fact.value["session"] != scope.session]
-        cited = {id for fact in others for id in fact.sources}
+        statements = self._kept(scope.owner)[0].statements
+        cited = {id for one in statements if one.session != scope.session for id in one.sources}
         named = cited if ids is None else cited.intersection(ids)
         erased = {entry.message.id for entry in self.store.log.get(scope, sorted(named))}
-        return [fact for fact in others if erased.intersection(fact.sources)]
+        spared = [one.id for one in statements if one.session != scope.session and erased.intersection(one.sources)]
+        return [fact for fact in self.store.records.get(scope.owner, spared) if fact.scope == scope.owner]
 
     def forget(self, scope: Scope) -> None:
         """Drop what is kept in memory of a scope whose messages were erased."""
@@ -269,9 +284,8 @@ class Semantic:
         """Take in what is new in the store."""
         new = self.store.records.find(user, kind=KIND, exact=True, after=kept.position)
         if new:
-            kept.stated += ((_statement(record), record.recorded_at) for record in new)
-            kept.statements = _in_turn(kept.stated)  # a new list: others may be reading the old one
-            kept.position, kept.known = new[-1].position, known(kept.statements)
+            kept.take([(_statement(record), record.recorded_at) for record in new])
+            kept.position = new[-1].position
 
 
 def _records(entry: Entry) -> Iterable[Record]:
@@ -322,13 +336,13 @@ def _check(fact: Record) -> None:
 
 
 def _in_turn(stated: Sequence[tuple[Statement, datetime | None]]) -> list[Statement]:
-    """The statements so that what a clock that was ahead dated comes before what was kept later."""
+    """The statements in turn; what a clock that was ahead dated comes before what was kept later."""
     found, later = list[Statement](), (_NEVER, _NEVER)
     for said, at in reversed(stated):
         found.append(_by(later, said))
         if at:
             later = min(later, (at, min(at, max(said.order[0], at - LEARNED_WITHIN))))
-    return found[::-1]
+    return sorted(found, key=turn)
 
 
 def _by(later: tuple[datetime, datetime], said: Statement) -> Statement:

@@ -71,30 +71,57 @@ class Known:
 
 
 class _Standing(dict[str, Fact]):
-    """The facts that stand, by their keys. A plan is found by its words without a look at all others."""
+    """The facts that stand, by their keys. Plans are found by their words, people by name, without a look at all."""
 
     def __init__(self) -> None:
         super().__init__()
         self._by_word: dict[str, set[str]] = {}
+        self._by_name: dict[str, set[str]] = {}
 
     def __setitem__(self, key: str, fact: Fact) -> None:
         super().__setitem__(key, fact)
         for word in _words(key) if fact.type == "action_item" else ():
             self._by_word.setdefault(word, set()).add(key)
+        if is_someone(key):
+            self._by_name.setdefault(fact.value.casefold(), set()).add(key)
 
     def plans(self, words: frozenset[str]) -> list[str]:
         """The keys of the plans that have all of these words, of which there must be one."""
         near = min((self._by_word.get(word, set()) for word in words), key=len, default=set[str]())
         return [key for key in near if key in self and self[key].type == "action_item" and words <= _words(key)]
 
+    def called(self, name: str) -> list[str]:
+        """The keys of everyone who has that name."""
+        return [key for key in self._by_name.get(name, ()) if key in self and self[key].value.casefold() == name]
+
 
 def known(statements: Iterable[Statement]) -> Known:
     """What follows from these statements, in whatever order they are given."""
-    standing, past, rests = _Standing(), list[Fact](), dict[str, tuple[str, ...]]()
-    repeated = dict[str, _Cited]()
-    for one in sorted(statements, key=lambda one: (one.order, one.id)):
-        if (said := _of_whom(one, standing)) is None:
-            continue
+    return Knowing().with_more(sorted(statements, key=turn))
+
+
+def turn(said: Statement) -> tuple[tuple[datetime, int, int], str]:
+    """The place of a statement among all."""
+    return said.order, said.id
+
+
+class Knowing:
+    """What is known, as more is said: it follows from what was known and what is new, without a look at all before."""
+
+    def __init__(self) -> None:
+        self._standing, self._past = _Standing(), list[Fact]()
+        self._rests, self._repeated = dict[str, tuple[str, ...]](), dict[str, _Cited]()
+
+    def with_more(self, statements: Iterable[Statement]) -> Known:
+        """What follows from all statements so far and these, each of which comes after all before it."""
+        for one in statements:
+            if (said := _of_whom(one, self._standing)) is not None:
+                self._hear(said)
+        facts = (_citing(fact, self._repeated.get(key)) for key, fact in self._standing.items())
+        return Known(tuple(facts), tuple(self._past), dict(self._rests))
+
+    def _hear(self, said: Statement) -> None:
+        standing, past, rests, repeated = self._standing, self._past, self._rests, self._repeated
         key, old = said.key, standing.get(said.key)
         if said.ended:
             for gone in _ends(said, standing):
@@ -114,10 +141,9 @@ def known(statements: Iterable[Statement]) -> Known:
             past += [_ended(_citing(standing.pop(one), repeated.pop(one, None)), said) for one in over]
             standing[key] = _fact(said)
             rests |= dict.fromkeys((*over, key), (said.id,))
-    return Known(tuple(_citing(fact, repeated.get(key)) for key, fact in standing.items()), tuple(past), rests)
 
 
-def _of_whom(said: Statement, standing: Mapping[str, Fact]) -> Statement | None:
+def _of_whom(said: Statement, standing: _Standing) -> Statement | None:
     """The statement with the key of the one person known by that name, where it has the name alone; None without one.
 
     Who is gone stays named as they are: `_fits` tells who that is.
@@ -127,7 +153,7 @@ def _of_whom(said: Statement, standing: Mapping[str, Fact]) -> Statement | None:
     who, _, about = said.key.removeprefix(f"{CALLED}:").rpartition(":")
     if said.ended and not who:
         return said
-    known = [key for key, fact in standing.items() if fact.value.casefold() == who and is_someone(key)]
+    known = standing.called(who)
     return replace(said, key=f"{known[0]}:{about}") if len(known) == 1 else None
 
 
@@ -170,14 +196,13 @@ def _fits(said: Statement, standing: _Standing) -> Iterator[str]:
         plan = standing[key]
         if (plan.valid_to is None or said.at < plan.valid_to) and _of_day(said, plan):
             yield key
-    others = ((key, fact) for key, fact in standing.items() if not fact.type == said.type == "action_item")
+    others = (key for key, fact in standing.items() if not fact.type == said.type == "action_item")
     if said.key.startswith("drives:"):
-        yield from (key for key, _ in others if key.startswith("drives:") and words <= _words(key))
+        yield from (key for key in others if key.startswith("drives:") and words <= _words(key))
     elif said.key.startswith(f"{CALLED}:"):
-        who = said.value.casefold()
-        yield from (key for key, fact in others if fact.value.casefold() == who and is_someone(key))
+        yield from standing.called(said.value.casefold())
     elif of_all and said.key in FEW:
-        yield from (key for key, _ in others if key.startswith(f"{said.key}:") and is_someone(key))
+        yield from (key for key in others if key.startswith(f"{said.key}:") and is_someone(key))
     if of_all and any(f"{said.key}:{about}" in standing for about in ABOUT):
         yield said.key
 

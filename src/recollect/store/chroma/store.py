@@ -32,10 +32,12 @@ _LOGGER: Final = logging.getLogger(__name__)
 class After(threading.local):
     """What is to be copied once the store has committed; where a block is rolled back, nothing is copied.
 
-    `waiting` is what this thread is to copy at the end of its transaction; None outside of one.
+    `waiting` is what this thread is to copy at the end of its transaction, `comparing` whose copies it is to compare
+    then; None outside of one.
     """
 
     waiting: list[tuple[str | None, Callable[[], None]]] | None = None
+    comparing: set[str] | None = None
 
     def __init__(self, copies: Copies) -> None:
         self._copies = copies
@@ -56,6 +58,13 @@ class After(threading.local):
             return
         self.settle()
 
+    def compare(self, tenant: str) -> None:
+        """Compare a tenant's copies now, or once at the end of this thread's transaction."""
+        if self.comparing is None:
+            self.do(tenant, lambda: self._copies.compare(tenant))
+        else:
+            self.comparing.add(tenant)
+
     def settle(self) -> None:
         """Copy what failed before, now that Chroma answers."""
         try:
@@ -70,12 +79,15 @@ class After(threading.local):
             yield
             return
         done = self.waiting = list[tuple[str | None, Callable[[], None]]]()
+        changed = self.comparing = set[str]()
         try:
             yield
         finally:
-            self.waiting = None
+            self.waiting = self.comparing = None
         for tenant, copy in done:
             self.do(tenant, copy)
+        for one in changed:
+            self.compare(one)
 
 
 class ChromaLog:
@@ -90,7 +102,7 @@ class ChromaLog:
     def erase(self, scope: Scope, ids: Sequence[str] | None = None) -> Erased:
         """See `Log.erase`."""
         erased = self._base.erase(scope, ids)
-        self._after.do(scope.tenant, lambda: self._copies.compare(scope.tenant))
+        self._after.compare(scope.tenant)
         return erased
 
 

@@ -29,12 +29,13 @@ WITH twin AS MATERIALIZED (<waiting> FOR SHARE), new AS (
 )
 SELECT * FROM twin UNION ALL SELECT * FROM new
 """.replace("<waiting>", " ".join((_COLUMNS, _WAITING))).replace("<row>", _ROW)
-_DUE: Final = (
-    "state <> 'dead' AND (due <= %(now)s OR since > %(now)s + %(slack)s)"
-    " AND (%(kinds)s::text[] IS NULL OR kind = ANY(%(kinds)s::text[]))"
+_FIRST: Final = (
+    "state <> 'dead' AND <due> AND (%(kinds)s::text[] IS NULL OR kind = ANY(%(kinds)s::text[]))"
+    " ORDER BY due, id LIMIT %(limit)s FOR UPDATE SKIP LOCKED"
 )
-_SPENT: Final = "AND state = 'running' AND attempts >= %(most)s FOR UPDATE SKIP LOCKED"
-_NEXT: Final = "ORDER BY due, id LIMIT %(limit)s FOR UPDATE SKIP LOCKED"
+_DUE: Final = " ".join((_COLUMNS, _FIRST.replace("<due>", "due <= %(now)s")))
+_SET_BACK: Final = " ".join((_COLUMNS, _FIRST.replace("<due>", "due > %(now)s AND since > %(now)s + %(slack)s")))
+_HELD: Final = " ".join((_COLUMNS, "tenant = %(tenant)s AND id = %(id)s AND state = 'running' FOR UPDATE"))
 _MOVE: Final = (
     "UPDATE recollect.jobs SET state = %s, attempts = %s, worker = %s, since = %s, due = %s, error = %s"
     " WHERE tenant = %s AND id = %s"
@@ -62,10 +63,8 @@ class PostgresJobs:
             "now": codec.micros(now),
             "slack": _SLACK,
             "kinds": keys(kinds) if kinds else None,
-            "most": queue.MAX_ATTEMPTS,
-            "limit": limit,
         }
-        return self._database.write(None, lambda db: _claim(db, known, now, worker, lease), repeatable=True)
+        return self._database.write(None, lambda db: _claim(db, known, now, worker, lease, limit), repeatable=True)
 
     def renew(self, job: Job, lease: float = 60.0) -> Job:
         """See `Jobs.renew`."""
@@ -112,12 +111,19 @@ def _enqueued(scope: Scope, jobs: Iterable[Job], now: datetime) -> Iterator[dict
         yield place(scope)._asdict() | about | times | {"payload": codec.to_bytes(job.payload), "names": full}
 
 
-def _claim(db: Connection, known: dict[str, Any], now: datetime, worker: str, lease: float) -> list[Job]:
-    rows = _Rows(db, now)
-    for row in db.ask(" ".join((_COLUMNS, _DUE, _SPENT)), known):
-        queue.give_up(rows, _job(row))
-    due = db.ask(" ".join((_COLUMNS, _DUE, _NEXT)), known)
-    return [queue.hand_out(rows, _job(row), worker, lease) for row in due]
+def _claim(db: Connection, known: dict[str, Any], now: datetime, worker: str, lease: float, limit: int) -> list[Job]:
+    rows, claimed = _Rows(db, now), list[Job]()
+    for query in (_DUE, _SET_BACK):
+        while rest := limit - len(claimed):
+            due = [_job(row) for row in db.ask(query, known | {"limit": rest})]
+            for job in due:
+                if queue.is_spent(job):
+                    queue.give_up(rows, job)
+                else:
+                    claimed.append(queue.hand_out(rows, job, worker, lease))
+            if len(due) < rest:
+                break
+    return claimed
 
 
 def _inside(db: Connection, scope: Scope, state: JobState | None, limit: int | None) -> list[Job]:
@@ -136,8 +142,8 @@ class _Rows:
     now: datetime
 
     def held(self, job: Job) -> Job:
-        query = " ".join((_COLUMNS, "id = %s AND state = 'running' FOR UPDATE"))
-        found = self.db.ask(query, (queue.number(job.id),))
+        known = {"tenant": key(job.scope.tenant), "id": queue.number(job.id)} if job.scope else None
+        found = self.db.ask(_HELD, known) if known else []
         return queue.check_held(_job(found[0]) if found else None, job)
 
     def twin(self, job: Job) -> Job | None:
