@@ -22,7 +22,8 @@ from llama_index.core.storage.chat_store.base_db import MessageStatus
 from strands.agent.conversation_manager import SlidingWindowConversationManager
 from strands.types.exceptions import ContextWindowOverflowException
 
-from recollect.flow.window import Limits, Window
+from recollect.flow.limits import Limits
+from recollect.flow.window import Window
 from recollect.tokens import count_message, estimate
 from recollect.types import Message
 

@@ -19,10 +19,11 @@ from typing import Any, Final, Generic, TypeVar
 from recollect.arguments import check_budget, check_given
 from recollect.errors import BudgetTooSmall, ConfigError, ContextOverflow
 from recollect.flow.align import compare, says, spoken
+from recollect.flow.limits import Limits
 from recollect.flow.room import beside, fitted
 from recollect.flow.shorten import acceptable
 from recollect.flow.turns import answerable, called
-from recollect.flow.window import Limits, Window
+from recollect.flow.window import Window
 from recollect.layers.answer import room
 from recollect.layers.working import REDUCE_TO
 from recollect.llm.overflow import detect

@@ -18,9 +18,10 @@ from recollect.flow.assemble import Counts, Shown, assemble
 from recollect.flow.context import Context
 from recollect.flow.fence import CLOSE, OPEN, TITLES, block, with_memory, without_memory
 from recollect.flow.fill import PRIORITY, Offer
+from recollect.flow.limits import Limits
 from recollect.flow.render import parse, render
 from recollect.flow.shapes import SHAPES
-from recollect.flow.window import Limits, Window
+from recollect.flow.window import Window
 from recollect.settings import Settings
 from recollect.tokens import REPLY_TOKENS, count_message, count_messages, estimate
 from recollect.types import Message

@@ -8,8 +8,9 @@ import pytest
 
 from recollect.conversation import ConversationMemory
 from recollect.errors import BudgetTooSmall
+from recollect.flow.limits import Limits
 from recollect.flow.validate import validate
-from recollect.flow.window import Limits, Window
+from recollect.flow.window import Window
 from recollect.layers.working import fit, reduce
 from recollect.types import Message, Text, ToolCall, ToolResult
 

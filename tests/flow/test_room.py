@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from recollect import BudgetTooSmall, ConfigError, Message, Settings, estimate
 from recollect.flow.assemble import Shown
+from recollect.flow.limits import Limits
 from recollect.flow.room import STEP, Room, View, firm_turns
-from recollect.flow.window import Limits, Window
+from recollect.flow.window import Window
 from recollect.tokens import count_message
 from recollect.types import Role
 from tests.strategies import transcripts

@@ -10,10 +10,11 @@ import pytest
 
 from recollect.conversation import ConversationMemory
 from recollect.errors import BudgetTooSmall
+from recollect.flow.limits import Limits
 from recollect.flow.shorten import shorten_results, shorten_text
 from recollect.flow.squeeze import ladder
 from recollect.flow.turns import turns
-from recollect.flow.window import Limits, Window
+from recollect.flow.window import Window
 from recollect.layers.working import fit
 from recollect.tokens import count_message, estimate
 from recollect.types import Image, Message, Opaque, Text, ToolCall, ToolResult

@@ -10,8 +10,9 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from recollect.errors import BudgetTooSmall
+from recollect.flow.limits import Limits
 from recollect.flow.turns import steps, turns
-from recollect.flow.window import Limits, Window
+from recollect.flow.window import Window
 from recollect.types import Message, Role, Thinking, ToolCall, ToolResult
 
 check = settings(max_examples=int(os.environ.get("RECOLLECT_EXAMPLES", "100")), deadline=None)

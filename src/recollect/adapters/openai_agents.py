@@ -16,10 +16,11 @@ from typing import Any, Final, cast
 from recollect.aio import done
 from recollect.arguments import check_budget
 from recollect.errors import BudgetTooSmall, MissingExtra
+from recollect.flow.limits import Limits
 from recollect.flow.render import parse, render
 from recollect.flow.room import beside, fitted
 from recollect.flow.turns import steps
-from recollect.flow.window import Limits, Window
+from recollect.flow.window import Window
 from recollect.layers.working import fit
 from recollect.session import Session
 from recollect.tokens import REPLY_TOKENS, count_message

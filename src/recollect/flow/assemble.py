@@ -17,9 +17,10 @@ from recollect.errors import BudgetTooSmall
 from recollect.flow.context import Context
 from recollect.flow.fence import TITLES, block, with_memory
 from recollect.flow.fill import FIRM, PRIORITY, Fill, Filled, Offer, TopK
+from recollect.flow.limits import Limits
 from recollect.flow.receipt import Line
 from recollect.flow.turns import answerable, turns
-from recollect.flow.window import Limits, Window
+from recollect.flow.window import Window
 from recollect.frozen import EMPTY
 from recollect.settings import Settings
 from recollect.types import Message

@@ -16,8 +16,8 @@ from typing import Any, Final
 from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.flow.assemble import Shown
 from recollect.flow.fence import with_memory
+from recollect.flow.limits import Limits
 from recollect.flow.receipt import Line
-from recollect.flow.window import Limits
 from recollect.settings import Settings
 from recollect.types import Message
 

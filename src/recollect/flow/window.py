@@ -14,43 +14,13 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
-from recollect.arguments import MAX_WHOLE, check_number, check_whole
-from recollect.errors import BudgetTooSmall, ConfigError
+from recollect.errors import BudgetTooSmall
+from recollect.flow.limits import Limits
 from recollect.flow.receipt import Entry, Receipt, Verdict
 from recollect.flow.shorten import Count
 from recollect.flow.squeeze import Edit, ladder
 from recollect.flow.turns import Turn, steps
 from recollect.types import Message, ToolCall, ToolResult
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a window may hold, in tokens, messages and turns, and what of it always stays.
-
-    `budget` is a promise; `last_messages` and `last_turns` bend where a tool call would be torn apart. Where a question
-    that is not here `follows`, the words of the last turn may be shortened too. With `whole` pictures and files are
-    never cut, nor turns taken apart that a late result made one.
-    """
-
-    budget: int | None = None
-    last_messages: int | None = None
-    last_turns: int | None = None
-    low_water: float = 0.7
-    min_turns: int = 1
-    min_messages: int = 2
-    follows: bool = False
-    whole: bool = False
-
-    def __post_init__(self) -> None:
-        if self.budget is not None and not (isinstance(self.budget, int) and abs(self.budget) <= MAX_WHOLE):
-            raise ConfigError(f"budget is {self.budget!r}; it must be a whole number of tokens")
-        check_number("low_water", self.low_water)
-        if not 0 < self.low_water <= 1:
-            raise ConfigError(f"low_water is {self.low_water}; it must be above 0 and at most 1")
-        for name in ("last_messages", "last_turns", "min_turns", "min_messages"):
-            if (value := getattr(self, name)) is not None:
-                check_whole(name, value, 1)
-
 
 OLDEST: Final = Edit(None, 0, "oldest turns")
 FORGOTTEN: Final = Message("system")
@@ -141,8 +111,8 @@ class Window:
 
     @property
     def shortened(self) -> dict[str, int]:
-        """The tokens that each shortened message came with, by its id."""
-        return {self._messages[n].id: self._counts[n] for n, edit in self._edits.items() if edit.message}
+        """The tokens that each message came with of which only a part is shown, by its id."""
+        return {self._messages[i].id: self._counts[i] for i in self._shown() if i in self._edits} if self._edits else {}
 
     @property
     def free(self) -> int | None:

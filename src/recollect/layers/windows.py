@@ -15,8 +15,9 @@ from operator import itemgetter
 from typing import Final
 
 from recollect.flow.assemble import Shown
+from recollect.flow.limits import Limits
 from recollect.flow.room import View
-from recollect.flow.window import Limits, Window
+from recollect.flow.window import Window
 from recollect.layers.marks import read_to, set_read_to
 from recollect.recent import Recent
 from recollect.store import Entry, Record, Store

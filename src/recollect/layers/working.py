@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from recollect.arguments import messages_only
 from recollect.errors import BudgetTooSmall, ConfigError
-from recollect.flow.window import Limits, Window
+from recollect.flow.limits import Limits
+from recollect.flow.window import Window
 from recollect.tokens import REPLY_TOKENS, TokenCounter, count_message, count_tools, estimate
 from recollect.tokens import counter as open_counter
 from recollect.types import Message

@@ -22,9 +22,10 @@ from recollect.adapters.strands.sdk import (
 )
 from recollect.arguments import check_budget
 from recollect.errors import BudgetTooSmall, ConfigError
+from recollect.flow.limits import Limits
 from recollect.flow.render import parse, render
 from recollect.flow.shorten import acceptable
-from recollect.flow.window import Limits, Window
+from recollect.flow.window import Window
 from recollect.history import REFUSED
 from recollect.layers.working import reduce
 from recollect.llm.overflow import detect
