@@ -6,13 +6,14 @@ import dataclasses
 import inspect
 import os
 import pickle
+import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from recollect.errors import ConfigError
+from recollect.errors import ConfigError, MissingExtra
 from recollect.settings import Settings, load
 from tests.wrong import wrong
 
@@ -83,6 +84,13 @@ def test_arguments_win_over_environment_over_dotenv_over_file(monkeypatch: pytes
     monkeypatch.setenv("RECOLLECT_LOW_WATER", "0.3")
     got = load(low_water=0.4)
     assert (got.context_budget, got.min_turns, got.min_messages, got.low_water) == (1, 2, 3, 0.4)
+
+
+def test_who_has_pydantic_settings_without_yaml_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("agent: {context_budget: 7}\n")
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    with pytest.raises(MissingExtra, match=r"providers\.yaml needs 'pyyaml'.*pip install 'pydantic-settings\[yaml\]>="):
+        load()
 
 
 def test_a_named_file_is_read_and_must_exist(folder: Path) -> None:

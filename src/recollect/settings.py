@@ -295,8 +295,10 @@ def _section(path: str | Path | None) -> dict[str, Any]:
     file = Path(path or FILE)
     if path is None and not file.exists():
         return {}
-    import yaml
-
+    try:
+        import yaml
+    except ImportError as error:
+        raise MissingExtra("pyyaml", "settings", f"reading {file}") from error
     try:
         content = yaml.safe_load(file.read_text("utf-8"))
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:  # no UTF-8, a number of 5,000 digits, …

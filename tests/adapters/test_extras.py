@@ -14,7 +14,7 @@ WANTED = """
 import sys
 sys.modules.update(dict.fromkeys({sdks!r}))
 from recollect import Memory, MissingExtra
-import recollect.adapters.clients, recollect.adapters.langgraph
+import recollect.adapters.clients, recollect.adapters.langgraph, recollect.settings, recollect.store
 for import_it in (
     "from recollect.adapters.langgraph import RecollectSaver",
     "from recollect.adapters.langgraph import RecollectStore",
@@ -25,6 +25,9 @@ for import_it in (
     "import recollect.adapters.strands",
     "import recollect.server.app",
     "import recollect.server.options",
+    "Memory.open('postgresql://localhost/memory')",
+    "recollect.store.open(':memory:', index='chroma:///index')",
+    "recollect.settings.load()",
 ):
     try:
         exec(import_it)
@@ -42,11 +45,12 @@ def test_the_core_needs_none_of_the_sdks() -> None:
 
 
 def test_who_lacks_an_sdk_is_told_what_to_install() -> None:
-    code = WANTED.format(sdks=(*SDKS, "fastapi", "langchain_core", "pydantic_settings"))
+    code = WANTED.format(sdks=(*SDKS, "chromadb", "fastapi", "langchain_core", "psycopg", "pydantic_settings"))
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     told = [line.split("pip install ")[1] for line in out.splitlines()]
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     wanted = ["langgraph"] * 3 + ["mcp", "openai-agents", "pydantic-ai", "strands"] + ["server"] * 2
-    assert [shlex.split(line) for line in told] == [
-        [need for need in extras[extra] if ";" not in need] for extra in wanted
+    wanted += ["postgres", "chroma", "settings"]
+    assert [sorted(shlex.split(line)) for line in told] == [
+        sorted(need for need in extras[extra] if ";" not in need) for extra in wanted
     ]
