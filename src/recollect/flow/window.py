@@ -112,6 +112,7 @@ class Window:
     @property
     def shortened(self) -> dict[str, int]:
         """The tokens that each message came with of which only a part is shown, by its id."""
+        self.check()
         return {self._messages[i].id: self._counts[i] for i in self._shown() if i in self._edits} if self._edits else {}
 
     @property
