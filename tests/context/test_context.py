@@ -287,8 +287,10 @@ def test_a_message_that_must_stay_is_named_by_its_id_where_facts_leave_it_no_roo
     memory.drain()
     chat = memory.session("s", user="ada")
     asked, _ = chat.add_turn("What is the weather in the capital of Norway tomorrow, and on Sunday?", "It rains.")
-    with pytest.raises(BudgetTooSmall, match=rf"message {asked.id} \(working, \d+\)"):
+    with pytest.raises(BudgetTooSmall, match=rf"message {asked.id} \(\d+\)"):
         chat.context("And on Monday?", 10)
+    with pytest.raises(BudgetTooSmall, match=r"takes most: profile \(\d+\), framing .* \(\d+\), question \(\d+\)$"):
+        memory.session("new", user="ada").context("And?", 10)
 
 
 @pytest.mark.parametrize("answer", ["A long mail.", None])

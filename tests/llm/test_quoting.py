@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from recollect import Message
 from recollect.flow.fence import CLOSE, OPEN, SAYS, heading
 from recollect.flow.pack import CUT
-from recollect.llm.quoting import LONGEST, Line, part_about, reply_to, said_of
+from recollect.llm.quoting import LONGEST, Line, part_about, remembered, reply_to, said_of
 from recollect.llm.recall import answer
 
 TEXTS = st.lists(st.sampled_from(["ab ", " xyz", " a\t", "b", " ", "-" * 300]), max_size=300).map("".join)
@@ -57,6 +57,44 @@ def test_words_that_say_no_more_than_the_question_are_quoted_with_their_answer()
 def test_a_line_that_nothing_answers_has_no_reply() -> None:
     lines = [Line("", day, text) for day, text in (("1", "user: a"), ("1", "user: b"), ("2", "assistant: c"))]
     assert [reply_to(lines, n) for n in range(3)] == [None] * 3
+
+
+def of_documents(question: str, *lines: str) -> list[str]:
+    memory = "\n".join([OPEN, SAYS, heading("documents"), *lines, CLOSE])
+    return answer([Message("user", f"{memory}\n\n{question}")]).splitlines()[3:]
+
+
+KETTLE = """[document kettle.md › Kettle] # Kettle
+
+## Descaling
+Fill it with vinegar, boil it twice.
+Rinse it.
+
+## Warranty ##
+It ends after 24 months."""
+
+
+def test_a_heading_brings_the_text_under_it() -> None:
+    assert of_documents("How do I descale the kettle?", KETTLE) == [
+        "> [document kettle.md › Kettle › Descaling] Fill it with vinegar, boil it twice.",
+        "> [document kettle.md › Kettle › Descaling] Rinse it.",
+    ]
+    ends = "> [document kettle.md › Kettle › Warranty] It ends after 24 months."
+    assert of_documents("What about the warranty?", KETTLE) == [ends]
+    assert ends in of_documents("Tell me about the kettle", KETTLE)
+
+
+def test_a_heading_with_nothing_under_it_is_quoted_itself() -> None:
+    lists = ("[document todo.md] # Buy milk", "# Call the plumber", "[document b.md] # Oslo", "Trams.")
+    assert of_documents("Who is the plumber?", *lists) == ["> [document todo.md] # Call the plumber"]
+    assert of_documents("What should I buy?", *lists) == ["> [document todo.md] # Buy milk"]
+    assert of_documents("What is in Oslo?", *lists) == ["> [document b.md › Oslo] Trams."]
+
+
+@given(st.lists(st.sampled_from(["[document a.md › x] # x", "# y", "## y", "### z", "p", "", "[document b.md] q"])))
+def test_every_line_of_a_document_but_headings_is_there_to_quote_once_in_order(lines: list[str]) -> None:
+    found = [line.text.rpartition("] ")[2] for line in remembered("\n".join([heading("documents"), *lines]))]
+    assert [text for text in found if text in "pq"] == [line[-1] for line in lines if line and line[-1] in "pq"]
 
 
 def test_of_a_long_line_the_part_that_matters_is_quoted_with_its_speaker() -> None:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from datetime import UTC, date, datetime, time
 from functools import cache
-from itertools import takewhile
+from itertools import groupby, takewhile
 from typing import Final, NamedTuple
 
-from recollect.answers import Fact
+from recollect.answers import UNDER, Fact
 from recollect.flow.days import day_written, written
 from recollect.flow.facts import Statement, extract, known
 from recollect.flow.facts.spoken import read_line
@@ -20,6 +20,7 @@ from recollect.types import Message, with_zone
 
 EARLIER: Final = "Earlier in this conversation:"
 HABITS: Final = f"{TITLES['hints']}:"
+DOCUMENTS: Final = f"{TITLES['documents']}:"
 FACTS: Final = (f"{TITLES['profile']}:", f"{TITLES['facts']}:")
 UNKNOWN: Final = datetime(1, 1, 1, tzinfo=UTC)
 """When a fact was said whose line has no day."""
@@ -34,6 +35,8 @@ LONGEST: Final = 500
 _AROUND: Final = 80
 _ANY_WORD: Final = re.compile(r"\S+")
 _THEY: Final = re.compile(r"\b(?:he|she|they|his|her|their|him|them|it|its)\b", re.IGNORECASE)
+_SOURCE: Final = re.compile(r"(\[document .*?)\](?: |$)")
+_TITLE: Final = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t#]*")
 _JSON: Final = re.compile(r"""\s*[\[{]\s*(?:["\[{\]}]|$)""")
 _OPEN: Final = re.compile(f"^{OPEN}\n", re.MULTILINE)
 _CLOSE: Final = re.compile(f"^{CLOSE}", re.MULTILINE)
@@ -66,7 +69,36 @@ def memory_of(text: str) -> str:
 
 
 def remembered(memory: str) -> Iterator[Line]:
-    """The lines of a memory; what an answer of this kind quoted before is not quoted again, nor is a tool's JSON."""
+    """The lines of a memory, those of documents with the headings above them."""
+    for in_documents, lines in groupby(_lines(memory), key=lambda line: line.heading == DOCUMENTS):
+        yield from (_passages if in_documents else iter)(lines)
+
+
+def _passages(lines: Iterable[Line]) -> Iterator[Line]:
+    """The lines of documents, each with the headings above it; a heading itself only where nothing is under it."""
+    source, above, bare = "", dict[int, str](), None
+    for line in filter(lambda line: line.text, lines):
+        begins = _SOURCE.match(line.text)
+        text = line.text[begins.end() :] if begins else line.text
+        title = _TITLE.fullmatch(text)
+        level = len(title[1]) if title else 0
+        if bare and (begins or 0 < level <= max(above)):
+            yield bare
+        bare = None
+        if begins:
+            source, above = begins[1], {}
+        if title:
+            above = {n: name for n, name in above.items() if n < level} | {level: title[2]}
+            bare = line._replace(text=f"{source}] {text}")
+        else:
+            path = source + "".join(f"{UNDER}{name}" for name in above.values() if f"{UNDER}{name}" not in source)
+            yield line._replace(text=f"{path}] {text}") if begins or UNDER in path else line
+    if bare:
+        yield bare
+
+
+def _lines(memory: str) -> Iterator[Line]:
+    """The lines as they stand; what an answer of this kind quoted before is not quoted again, nor is a tool's JSON."""
     heading = day = ""
     readable = True
     for line in memory.split("\n"):

@@ -69,6 +69,13 @@ _ASKS: Final = re.compile(
 """What is taken for a question: by the first words of a sentence, or a mark; and what begins with no word at all."""
 _STATES: Final = re.compile(r"(?:i|i'm|im|i've|i'd|i'll|we|we're|we've)\b(?!$)|.*[.!]$", re.IGNORECASE | re.DOTALL)
 """What is taken for a statement where it is no question. The rest may be words to look for, and is answered as such."""
+_BIDS: Final = re.compile(
+    r"(?:(?:please|and|so|but|ok|okay|hi|hello|hey),? )*(?:(?:can|could|will|would) you (?:please )?)?"
+    r"(?:remind (?:me|us) (?:to|that)"
+    r"|(?:tell|ask|remind) (?:him|her|them|my \w+|(?!(?:me|us|about)\b)(?-i:[A-Z][a-z]+)))\b[^.!?\n]*[.!?]*",
+    re.IGNORECASE,
+)
+"""What asks for something to be done, not for an answer: "Remind me to call Bo", "Tell Anna I said hi"."""
 _GREETS: Final = re.compile(
     r"(?:(?:hi|hello|hey|hallo|hola|good (?:morning|afternoon|evening|night)|thanks|thank you|thx|danke|gracias|ok|okay"
     r"|great|cool|nice|bye|goodbye|yes|no|sure)\b(?: there| again| very much| so much| a lot)?[\s!.,]*){1,5}",
@@ -187,7 +194,7 @@ def answer(messages: Sequence[Message]) -> str:
         return HELP
     asked = _spelt(text)
     asks = _ASKS.match(asked or "?")
-    if _GREETS.fullmatch(text) or (not asks and (_STATES.match(text) or extract(text, ONCE))):
+    if _GREETS.fullmatch(text) or _BIDS.fullmatch(text) or (not asks and (_STATES.match(text) or extract(text, ONCE))):
         return READ
     lines = [*remembered(memory), *said_before(said[:-1])]
     best = _best(asked, lines, facts_in(lines, said[:-1]), question.at or local_now())
@@ -318,6 +325,9 @@ def _sharing(
         facts = [fact for fact in facts if someone(fact) not in want.people]
     of_me = _OF_ME.search(question) is not None and not _OF_THE_PAST.search(question)
     others = [line for line in lines if line.heading not in FACTS and not _is_same(question, line.words)]
+    if want.keys and not want.of_another:
+        facts = [fact for fact in facts if not someone(fact)]
+        others = [line for line in others if not _only_of_others(line.words, want.keys)]
     sources = [_Source(_words(_asked_by(fact, want, of_me)), fact) for fact in facts]
     sources += [_Source(_words(line.words), None, n, line.text.endswith("?")) for n, line in enumerate(others)]
     places = Counter(word for source in sources for word in source.words)
@@ -333,6 +343,13 @@ def _sharing(
     best = sorted(range(len(found)), key=lambda n: -found[n][0])[:MOST]
     kept = [found[n][1] for n in sorted(best) if found[n][0] >= found[best[0]][0] / 2]
     return list(dict.fromkeys(told for one in kept for told in _with_reply(question, one, looked_for, others)))
+
+
+def _only_of_others(said: str, keys: Set[str]) -> bool:
+    """Whether a line says what is asked of someone else, and not of the user."""
+    found = extract(said, ONCE)
+    of_me = any(one.key.partition(":")[0] in keys for one in found)
+    return not of_me and any(someone(one) and one.key.rpartition(":")[2] in keys for one in found)
 
 
 def _with_reply(question: str, said: _Source, asked: set[str], lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
