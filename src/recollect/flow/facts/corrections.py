@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from recollect.flow.days import DAY, MONTH
 from recollect.flow.facts.prose import MAX_TEXT
 from recollect.flow.facts.wording import rule, small
 
@@ -14,7 +15,7 @@ Cuts = tuple[tuple[int, int], ...]
 
 _MAY_CORRECT: Final = small(
     r"\b(?:no|nope|sorry|wait|oops|rather|make that|i meant?|actually|(?:scratch|strike|ignore|forget) (?:that|what)"
-    r"|take (?:that|it) back|that'?s (?:wrong|not)|that was)\b"
+    r"|take (?:that|it) back|that'?s (?:wrong|not)|that was|correction)\b"
 )
 _MEANT: Final = "(?:wait|no|nope|i meant?|make that|or rather|rather|actually)"
 _FIRST: Final = "(?:(?:oh|oops|sorry|well),?\\s+)"
@@ -23,9 +24,12 @@ _BETWEEN: Final = rf"(?:\s*[.!]\s+{_LATER}|\s*[,;\u2013\u2014-]+\s*(?:{_LATER}|s
 _ENDS: Final = r"(?=\s*(?:[.!]|$)| (?:with an?|since|instead|actually|not|now|please)\b)"
 _NAMED: Final = r"(?!I\b)(?-i:[A-Z])[\w'&-]{1,30}(?: (?-i:[A-Z])[\w'&-]{0,30}){0,3}"
 _COUNTED: Final = r"\d[\w:.-]{0,9}(?:(?: of)? (?-i:[A-Z])[\w-]{2,30})?"
+_CORRECTION: Final = r"\s*[.!,;\u2013\u2014-]+\s*correction:?\s+"
+_IN_MONTH: Final = rf"\b{MONTH}\.? {DAY}"
 _RATHER: Final = rule(
-    rf"(?<![\w'-]){_NAMED}{_BETWEEN}(?={_NAMED}{_ENDS})",
-    rf"(?<![\w'.:,-]){_COUNTED}(?: [a-z]{{2,10}}){{0,2}}{_BETWEEN}(?={_COUNTED}{_ENDS})",
+    rf"{_IN_MONTH}(?:{_BETWEEN}|{_CORRECTION})(?={_IN_MONTH}{_ENDS})",
+    rf"(?<![\w'-]){_NAMED}(?:{_BETWEEN}|{_CORRECTION})(?={_NAMED}{_ENDS})",
+    rf"(?<![\w'.:,-]){_COUNTED}(?: [a-z]{{2,10}}){{0,2}}(?:{_BETWEEN}|{_CORRECTION})(?={_COUNTED}{_ENDS})",
     r"(?<![\w'-])[a-z]{3,20}\s*[,\u2013\u2014-]+\s*(?:make that|or rather|i meant),?\s+"
     r"(?=[a-z]{3,20}\s*(?:[.!]|$))",
 )
