@@ -24,7 +24,7 @@ _RULED_OUT: Final = {
     "carbs": ("keto",),
 }
 """The diets that someone has given up who no longer avoids this."""
-_OPPOSITE: Final = {"likes": "dislikes", "dislikes": "likes"}
+_OPPOSITE: Final = {"likes": "dislikes", "dislikes": "likes", "avoids": "likes"}
 _Cited: TypeAlias = dict[tuple[str, str], None]
 """The messages that say a fact, each once and in order, by session and id."""
 
@@ -165,7 +165,7 @@ def _is_another(old: Fact, said: Statement) -> bool:
 
 
 def opposite(key: str) -> str:
-    """The key that can't hold beside this one: who likes jazz does not dislike it."""
+    """The key that no longer holds once this one does: who likes jazz does not dislike it."""
     verb, colon, what = key.partition(":")
     return f"{_OPPOSITE[verb]}:{what}" if colon and verb in _OPPOSITE else ""
 

@@ -120,6 +120,10 @@ _USES_NO_MORE: Final = rule(
     r"(?:i|we) (?:don't|do not) use (?=[^.,;!?]{2,40} any ?more\b)",
 )
 _SWITCHED: Final = rule("(?:i|we)(?:'ve| have)?(?: just| recently)? switched (?:over )?(?=from |to )")
+_REPLACED: Final = rule(
+    "(?:i|we)(?:'ve| have)?(?: (?:just|recently|now|finally))? (?:dropped|ditched|replaced|swapped) "
+)
+_FOR: Final = rule(" (?:for|with) ")
 _FROM, _TO = rule("from "), rule(" ?to ")
 
 
@@ -195,6 +199,8 @@ def _tools(clause: Clause) -> Iterator[Found]:
     text = clause.text
     if match := _SWITCHED.match(text):
         yield from _switched(clause, match.end())
+    elif match := _REPLACED.match(text):
+        yield from _replaced(clause, match.end())
     elif (match := _USES_NO_MORE.match(text)) and (tool := name(text, match.end(), most=3)):
         yield found(clause, PREFERENCE, "uses", tool.text, tool.end, ended=True)
     elif match := _MOSTLY_USE.match(text):
@@ -217,4 +223,14 @@ def _switched(clause: Clause, start: int) -> Iterator[Found]:
     if to and (new := name(text, to.end())):
         if old:
             yield found(clause, PREFERENCE, "uses", old.text, old.end, ended=True)
+        yield found(clause, PREFERENCE, "uses", new.text, new.end)
+
+
+def _replaced(clause: Clause, start: int) -> Iterator[Found]:
+    """What took the place of what, where one of them is known to be a tool, and no person."""
+    old = name(clause.text, start)
+    link = _FOR.match(clause.text, old.end) if old else None
+    new = name(clause.text, link.end()) if link else None
+    if old and new and any(_SMALL_TOOL.match(one.text) for one in (old, new)) and _USED.match(clause.text, new.end):
+        yield found(clause, PREFERENCE, "uses", old.text, old.end, ended=True)
         yield found(clause, PREFERENCE, "uses", new.text, new.end)
