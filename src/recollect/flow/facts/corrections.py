@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
 
 from recollect.flow.days import DAY, MONTH
 from recollect.flow.facts.prose import MAX_TEXT
@@ -39,6 +39,13 @@ _TAKEN_BACK: Final = rule(
     r"|forget what i(?: just)? said|i take (?:that|it) back|that's (?:wrong|not (?:right|true|correct))"
     r"|that was (?:wrong|a typo|a mistake))(?=\s*(?:[.,!;:\u2013\u2014-]|$))"
 )
+_A_WORD: Final = rf"(?:{_NAMED}|{_COUNTED})"
+_PUTS_RIGHT: Final = rule(
+    rf"\s*(?:{_FIRST}{{0,3}}(?:i meant?|make that|or rather|correction)\b[,:]?\s+|\*|(?P<sorry>{_FIRST}?sorry,?\s+))"
+    rf"(?P<right>{_A_WORD})(?:,? not (?P<wrong>{_A_WORD}))?\s*[.!]?\s*$"
+)
+_NUMBER: Final = rule(rf"(?<![\w'.:,-]){_COUNTED}")
+MOST_PUT_RIGHT: Final = 80
 _SENTENCE_ENDS: Final = re.compile(r"[.!?\n](?=\s)")
 
 
@@ -72,3 +79,31 @@ def place_in(cuts: Cuts, span: tuple[int, int]) -> tuple[int, int]:
         first += (end - start) * (first >= start)
         last += (end - start) * (last > start)
     return first, last
+
+
+class Meant(NamedTuple):
+    """A word that a message puts right in the one before it, and the wrong one if it names that.
+
+    A name after a mere "sorry" may be that of whom one speaks to: only someone's name is put right so.
+    """
+
+    right: str
+    wrong: str
+    of_someone: bool
+
+    def wrong_in(self, before: str, names: Iterable[str]) -> str:
+        """The only word of a message that may be meant: of its numbers, or of these names; "" where there is none."""
+        may_be = {match[0] for match in _NUMBER.finditer(before)} if self.right[0].isdigit() else set(names)
+        fits = {word for word in may_be if self.wrong in ("", word)}
+        return fits.pop() if len(fits) == 1 else ""
+
+
+def meant(text: str) -> Meant | None:
+    """What a message puts right that does nothing else: "sorry, Tim", "I meant Basel", "*Tim"."""
+    match = _PUTS_RIGHT.match(text) if len(text) <= MOST_PUT_RIGHT else None
+    return Meant(match["right"], match["wrong"] or "", bool(match["sorry"] and not match["wrong"])) if match else None
+
+
+def with_word(text: str, wrong: str, right: str) -> str:
+    """The text with the right word in place of the wrong one."""
+    return re.sub(rf"(?<!\w){re.escape(wrong)}(?!\w)", lambda _: right, text)
