@@ -85,12 +85,13 @@ _PREFER: Final = rule(
 _OVER: Final = frozenset({"to", "over"})
 _RATHER_THAN: Final = rule(" (?:over|to|rather than|instead of) ")
 _IF: Final = rule(r",? if\b")
+_AT_WORK: Final = "(?:(?:for|at) work )?"
 _USE: Final = rule(
-    "i(?:'m| am)?(?: (?:currently|now|still))? (?:use|using) (?!the )",
+    f"{_AT_WORK}i(?:'m| am)?(?: (?:currently|now|still))? (?:use|using) (?!the )",
     "i(?: mostly| mainly| usually)? (?:code|program|write (?:most of )?(?:my )?code)(?: mostly| mainly)? in ",
     rf"i(?:'m| am) on (?={any_of('Windows Linux Ubuntu Debian Fedora Arch macOS Android iOS')}\b)",
 )
-_AND_USE: Final = rule("(?:,? and|,| &) ")
+_AND_USE: Final = rule("(?:,? and|,| &) (?:a (?:bit|little) of )?")
 _MOSTLY_USE: Final = rule(
     "i (?:mostly|always|usually|mainly|primarily|normally|typically|generally) use "
     r"(?=[^.!?]{2,40} (?:for|to)\b|(?-i:[A-Z]))"
@@ -98,11 +99,13 @@ _MOSTLY_USE: Final = rule(
 _SMALL_TOOLS: Final = any_of(
     """vs_?code neovim vim emacs python rust java javascript typescript django react postgres(?:ql)?(?:_\\d+)? mysql
     sqlite docker kubernetes aws azure gcp linux ubuntu arch windows(?:_\\d+)? macos chrome firefox safari notion
-    obsidian slack jira excel chatgpt copilot figma photoshop github gitlab confluence trello asana zoom
+    obsidian slack jira excel chatgpt copilot figma photoshop github gitlab confluence trello asana zoom tmux git
     terraform (?:an_)?iphone(?:_\\d+)? (?:an_)?android"""
 )
 _USE_SMALL: Final = rule(
-    "(?:(?:i|we)(?: (?:mostly|mainly|currently|now|still|also))*|i(?:'m| am)) (?:use|using) (?:both )?"
+    f"{_AT_WORK}(?:(?:i|we)(?: (?:mostly|mainly|currently|now|still|also))*|i(?:'m| am)) (?:use|using) (?:both )?",
+    "(?:my|our) (?:(?:tech|current) )*stack (?:is|includes|consists of):? (?:mostly |mainly )?",
+    "(?:the )?tools (?:that )?(?:i|we) use(?: \\w+)?(?::| are) ",
 )
 _SMALL_TOOL: Final = rule(
     rf"(?:an )?({_SMALL_TOOLS})"
