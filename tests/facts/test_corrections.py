@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.flow.facts import extract
-from recollect.flow.facts.corrections import corrected, place_in
+from recollect.flow.facts import amended, extract
+from recollect.flow.facts.corrections import corrected, meant, place_in
+from recollect.layers.semantic import Semantic
+from recollect.store import Store
 from tests.facts.scores import SAID
+from tests.facts.told import ADA, TRIP, say, values
 
 SAYINGS = st.lists(
     st.sampled_from(
@@ -70,5 +74,69 @@ def test_a_name_after_a_mere_sorry_is_whom_one_speaks_to() -> None:
     assert [one.value for one in extract("I live in Rome. Sorry, Peter.", SAID)] == ["Rome"]
 
 
-def test_a_long_message_without_an_end_takes_no_longer_than_others() -> None:
-    assert corrected("Rome " * 100_000 + "no, Naples")[1] == ()
+@pytest.mark.parametrize(
+    "text", ["I work at Acme. No Saturdays.", "I work at Acme, no Wifi.", "I work at Acme - no PC!"]
+)
+def test_what_there_is_none_of_is_no_correction(text: str) -> None:
+    assert [one.value for one in extract(text, SAID)] == ["Acme"]
+
+
+@pytest.mark.parametrize("shouted", ["NO, ", "NO WAIT RATHER SORRY, "])
+def test_shouting_takes_time_in_proportion_to_its_length(shouted: str) -> None:
+    started = time.thread_time()
+    assert corrected(shouted * 2_500)[1] == ()
+    assert time.thread_time() - started < 1
+
+
+NAMES = st.sampled_from(["Tom", "Tim", "Ann", "Mary Lou"])
+
+
+@given(
+    NAMES,
+    NAMES,
+    st.sampled_from(["My brother is {}.", "my sister {} is 8", "I like tea. My dog is called {}!"]),
+    st.sampled_from(["sorry, {right}", "*{right}", "oops I meant {right}.", "Sorry, {right}, not {wrong}"]),
+)
+def test_what_the_next_message_puts_right_is_as_if_it_had_been_said_so(
+    wrong: str, right: str, said: str, how: str
+) -> None:
+    text = how.format(right=right, wrong=wrong)
+    word = meant(text)
+    assert word
+    facts = amended(said.format(wrong), text, word, SAID)
+    was = {one.key: one.value for one in extract(said.format(wrong), SAID)}
+    now = {key: value for key, value in was.items() if key not in [one.key for one in facts if one.ended]}
+    now |= {one.key: one.value for one in facts if not one.ended}
+    assert now == {one.key: one.value for one in extract(said.format(right), SAID)}
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "left"),
+    [
+        ("I live in Bern", "oops I meant Basel", {"place": "Basel"}),
+        ("I'm 34", "sorry, 35", {"age": "35"}),
+        ("My brother is Tom and my sister is Ann", "sorry, Tim, not Tom", {"brother:tim": "Tim", "sister:ann": "Ann"}),
+        ("My brother is Tom and my sister is Ann", "*Tim", {"brother:tom": "Tom", "sister:ann": "Ann"}),
+        ("I live in Bern", "sorry, Peter", {"place": "Bern"}),
+        ("I live in Bern", "I meant Basel is nice, too", {"place": "Bern"}),
+        ("I like tea", "I meant Basel", {"likes:tea": "tea"}),
+    ],
+)
+def test_a_message_that_puts_a_word_right_is_about_the_one_before(
+    store: Store, layer: Semantic, first: str, then: str, left: dict[str, str]
+) -> None:
+    earlier = say(store, first, 0)
+    later = say(store, then, 0.1)
+    layer.catch_up(TRIP)
+    facts = layer.facts(ADA)
+    assert values(facts) == left
+    put_right = values(facts).items() - {one.key: one.value for one in extract(first, SAID)}.items()
+    assert {fact.sources for fact in facts if (fact.key, fact.value) in put_right} <= {(later, earlier)}
+
+
+def test_what_was_put_right_before_the_last_message_is_over(store: Store, layer: Semantic) -> None:
+    say(store, "I live in Bern", 0)
+    say(store, "Hello", 0.1)
+    say(store, "I meant Basel", 0.2)
+    layer.catch_up(TRIP)
+    assert values(layer.facts(ADA)) == {"place": "Bern"}

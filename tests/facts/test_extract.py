@@ -235,6 +235,11 @@ def test_whom_one_mentions_is_known() -> None:
     assert one("My manager is called Farida.").key == "manager"
 
 
+@pytest.mark.parametrize("text", ["hi im anna everyone", "hi im sam help", "I love Stephen King's It"])
+def test_whom_one_greets_is_no_surname_nor_half_a_title_something_to_love(text: str) -> None:
+    assert extract(text, SAID) == []
+
+
 def test_an_abbreviation_ends_no_sentence() -> None:
     assert one("I have an appointment with Dr. Smith on Friday at 3pm.").value == "appointment with Dr. Smith at 3pm"
 
@@ -272,7 +277,9 @@ def test_what_is_beyond_what_a_person_types_is_not_read() -> None:
         "My dentist appointment has been rescheduled to next Monday.",
         "I moved my dentist appointment to 19 May.",
         "We had to postpone the dentist appointment until 2025-05-19.",
-        "The dentist appointment on Friday was moved to Monday at 9.",
+        "The dentist appointment on Friday was moved to Monday.",
+        "The dentist moved my appointment to Monday.",
+        "Our dentist has moved the dentist appointment to Monday.",
     ],
 )
 def test_a_plan_is_moved_to_another_day(text: str) -> None:
@@ -291,6 +298,9 @@ def test_a_plan_is_moved_to_another_day(text: str) -> None:
         ("I've renewed my passport.", "todo:renew my passport"),
         ("My passport is renewed, finally.", "todo:renew passport"),
         ("I called my mother already.", "todo:call my mother"),
+        ("I called the bank.", "todo:call the bank"),
+        ("Never mind the call with the bank.", "todo:call with the bank"),
+        ("No need to call the bank anymore.", "todo:call the bank"),
     ],
 )
 def test_a_plan_is_off_or_done(text: str, key: str) -> None:

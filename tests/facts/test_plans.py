@@ -9,7 +9,7 @@ import pytest
 from recollect.flow.facts import extract
 from recollect.layers.semantic import Semantic
 from recollect.store import Store
-from tests.facts.told import ADA, TRIP, day, say
+from tests.facts.told import ADA, START, TRIP, day, say
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,62 @@ def test_a_plan_is_done_on_whichever_day(store: Store, layer: Semantic) -> None:
     say(store, "I've already paid the rent today.", 1)
     layer.catch_up(TRIP)
     assert layer.facts(ADA) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        ("The appointment was moved to Tuesday", "dentist appointment"),
+        ("The appointment was moved to Tuesday at 5pm", "dentist appointment at 5pm"),
+        ("The dentist moved my appointment to next Tuesday", "dentist appointment"),
+        ("My dentist appointment is now on Tuesday", "dentist appointment"),
+        ("My dentist appointment is on Tuesday at 9 now", "dentist appointment at 9"),
+    ],
+)
+def test_a_plan_that_is_moved_keeps_its_words_but_not_its_hour(
+    store: Store, layer: Semantic, said: str, value: str
+) -> None:
+    say(store, "my dentist appointment is on Thursday at 3pm", 0)
+    say(store, said, 0.1)
+    layer.catch_up(TRIP)
+    (plan,) = layer.facts(ADA)
+    assert (plan.value, plan.valid_to) == (value, datetime(2025, 5, 14, tzinfo=UTC))
+
+
+def test_what_is_now_on_a_day_is_a_plan_where_none_was_known_and_moves_none_of_another_kind(
+    store: Store, layer: Semantic
+) -> None:
+    say(store, "I have an appointment with my lawyer on Friday.", 0)
+    say(store, "My flight is now on Thursday. The dentist moved my appointment to Tuesday.", 0.1)
+    layer.catch_up(TRIP)
+    assert [(plan.value, plan.valid_to) for plan in layer.facts(ADA)] == [
+        ("appointment with my lawyer", datetime(2025, 5, 17, tzinfo=UTC)),
+        ("flight", datetime(2025, 5, 16, tzinfo=UTC)),
+    ]
+
+
+@pytest.mark.parametrize("when", ["3 June. Correction: 5 June", "June 3. Correction: June 5", "June 3, sorry, June 5"])
+def test_a_day_that_is_put_right_is_that_of_the_plan(when: str) -> None:
+    (plan,) = extract(f"My flight is on {when}.", START)
+    assert (plan.value, plan.valid_to) == ("flight", datetime(2025, 6, 6, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ("I called the bank", 0),
+        ("The call with the bank is cancelled", 0),
+        ("never mind the bank call", 0),
+        ("no need to call the bank anymore", 0),
+        ("I don't have to call the bank after all", 0),
+        ("I called the bank but nobody answered", 1),
+        ("no need to call the bank today", 1),
+        ("I don't need to call the bank yet", 1),
+        ("Never mind the bank call notes", 1),
+    ],
+)
+def test_an_errand_ends_once_it_is_done_or_needless(store: Store, layer: Semantic, said: str, left: int) -> None:
+    say(store, "Remind me to call the bank on Friday", 0)
+    say(store, said, 0.1)
+    layer.catch_up(TRIP)
+    assert len(layer.facts(ADA)) == left

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +13,7 @@ from recollect.flow.pack import CUT
 from recollect.llm.quoting import LONGEST, Line, part_about, remembered, reply_to, said_of
 from recollect.llm.recall import answer
 
-TEXTS = st.text(st.sampled_from("ab xyz\t"), max_size=3 * LONGEST)
+TEXTS = st.lists(st.sampled_from(["ab ", " xyz", " a\t", "b", " ", "-" * 300]), max_size=300).map("".join)
 
 
 def ask(question: str, *lines: str, facts: str = "") -> str:
@@ -105,6 +107,12 @@ def test_of_a_long_line_the_part_that_matters_is_quoted_with_its_speaker() -> No
 def test_a_part_is_words_of_the_line_in_their_order_and_has_one_that_is_asked_for(text: str, asked: set[str]) -> None:
     part = part_about(text, asked, lambda word: {word})
     assert part.removeprefix(f"{CUT} ").removesuffix(f" {CUT}") in text
-    assert part == text if len(text) <= LONGEST else len(part) <= len(text) + 2 * len(f"{CUT} ")
+    assert part == text if len(text) <= LONGEST else len(part) <= LONGEST + 2 * len(f"{CUT} ")
     if asked & set(text.split()):
         assert asked & set(part.split())
+
+
+def test_a_long_line_full_of_what_is_asked_for_takes_time_in_proportion_to_its_length() -> None:
+    started = time.thread_time()
+    assert len(part_about("the door code is " * 8_000, {"door", "code"}, lambda word: {word})) <= LONGEST + 10
+    assert time.thread_time() - started < 3

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 from recollect.arguments import MAX_WHOLE
 from recollect.store import Entry, Record, Store
-from recollect.types import Scope
+from recollect.types import Message, Scope
 
 KIND: Final = "mark"
 T = TypeVar("T")
@@ -34,6 +34,12 @@ def set_read_to(store: Store, scope: Scope, layer: str, seq: int) -> None:
         store.records.supersede(scope, old[-1].id, Record(KIND, layer, seq))
     else:
         store.records.put(scope, [Record(KIND, layer, seq)])
+
+
+def said_before(store: Store, entry: Entry) -> Message | None:
+    """The user's message before an entry of theirs, with at most one answer in between."""
+    before = store.log.read(entry.scope, until=entry.seq - 1, limit=2, reverse=True)
+    return next((one.message for one in before if one.message.role == "user"), None)
 
 
 def there(store: Store, within: Scope, cited: Collection[tuple[str, str]]) -> dict[tuple[str, str], Entry]:

@@ -13,13 +13,14 @@ from typing import Any, Final
 
 from recollect.answers import FACT_TYPES, Candidate, Fact, FactOrigin, FactType
 from recollect.errors import ConfigError, InvalidTranscript
-from recollect.flow.facts import Found, Known, Statement, extract, known, noted
+from recollect.flow.facts import Found, Known, Statement, amended, extract, known, noted
 from recollect.flow.facts.asked import wanted
+from recollect.flow.facts.corrections import meant
 from recollect.flow.facts.known import Knowing, opposite, turn
 from recollect.flow.facts.people import CALLED
 from recollect.flow.facts.phrases import slug
 from recollect.flow.facts.tell import HOLDS_SEVERAL, Told, asked_by, tell
-from recollect.layers.marks import check_there, learned, read_to, set_read_to
+from recollect.layers.marks import check_there, learned, read_to, said_before, set_read_to
 from recollect.recent import Recent
 from recollect.settings import DEFAULTS
 from recollect.store import Entry, Job, Record, Store
@@ -237,7 +238,7 @@ class Semantic:
         entries = self.store.log.read(scope, after=mark, limit=PAGE)
         more = len(entries) == PAGE
         enough = more or sum(entry.message.role == "user" for entry in entries) >= least
-        records = [record for entry in entries for record in _records(entry)] if enough else []
+        records = [record for entry in entries for record in _records(self.store, entry)] if enough else []
         with self.store.transaction(scope):
             new = enough and read_to(self.store, scope, LAYER) == mark
             if new:
@@ -288,12 +289,14 @@ class Semantic:
             kept.position = new[-1].position
 
 
-def _records(entry: Entry) -> Iterable[Record]:
+def _records(store: Store, entry: Entry) -> Iterable[Record]:
     message = entry.message
     if message.role == "user" and message.at is not None:
-        read = noted if _is_note(message) else extract
-        for n, found in enumerate(read(message.text, message.at)):
-            yield record_of(entry, found, n)
+        said, beside = (noted if _is_note(message) else extract)(message.text, message.at), tuple[str, ...]()
+        if (word := meant(message.text)) and (before := said_before(store, entry)):
+            said, beside = amended(before.text, message.text, word, before.at or message.at), (before.id,)
+        for n, found in enumerate(said):
+            yield record_of(entry, found, n, beside=beside)
 
 
 def _is_note(message: Message) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from datetime import UTC, date, datetime, time
-from itertools import groupby
+from functools import cache
+from itertools import groupby, takewhile
 from typing import Final, NamedTuple
 
 from recollect.answers import UNDER, Fact
@@ -138,17 +139,19 @@ def part_about(text: str, asked: Set[str], words: Callable[[str], set[str]]) -> 
     """What was said in a line, as it is quoted: of a long one, the part with most of the words asked for."""
     if len(text) <= LONGEST:
         return text
-    found = [(word.start(), words(word[0]) & asked) for word in _ANY_WORD.finditer(text)]
-    telling = [(start, said) for start, said in found if said]
+    known = cache(words)
+    telling = [(word.start(), said) for word in _ANY_WORD.finditer(text) if (said := known(word[0]) & asked)]
 
-    def worth(start: int) -> int:
-        return len(set[str]().union(*(said for place, said in telling if start <= place < start + LONGEST - _AROUND)))
+    def worth(n: int) -> int:
+        end = telling[n][0] + LONGEST - 2 * _AROUND
+        near = takewhile(lambda one: one[0] < end, telling[n : n + LONGEST])
+        return len(set[str]().union(*(said for _, said in near)))
 
-    best = max((start for start, _ in telling), key=worth, default=0)
-    first = text.rfind(" ", 0, max(0, best - _AROUND)) + 1
-    last = text.find(" ", first + LONGEST)
-    part = text[first : last if last > 0 else None]
-    return f"{CUT + ' ' if first else ''}{part}{' ' + CUT if last > 0 else ''}"
+    best = telling[max(range(len(telling)), key=worth)][0] if telling else 0
+    first = text.rfind(" ", max(0, best - 2 * _AROUND), max(0, best - _AROUND)) + 1 or max(0, best - _AROUND)
+    last = text.rfind(" ", best + 1, first + LONGEST) if first + LONGEST < len(text) else len(text)
+    last = first + LONGEST if last < 0 else last
+    return f"{CUT + ' ' if first else ''}{text[first:last]}{' ' + CUT if last < len(text) else ''}"
 
 
 def said_before(messages: Sequence[Message]) -> Iterator[Line]:

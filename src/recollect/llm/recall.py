@@ -138,15 +138,12 @@ _SAME: Final = {
 
 
 class _Source(NamedTuple):
-    """A fact or a line: how it would be told, the words it is found by, and whether it is a question itself.
+    """A fact, or the line at a place among the lines: the words it is found by, and whether it is a question itself."""
 
-    `place` is where a line stands among the lines, None for a fact.
-    """
-
-    told: tuple[str, str]
     words: set[str]
+    fact: Fact | None = None
+    place: int = -1
     asks: bool = False
-    place: int | None = None
 
 
 class RecallModel:
@@ -331,15 +328,15 @@ def _sharing(
     if want.keys and not want.of_another:
         facts = [fact for fact in facts if not someone(fact)]
         others = [line for line in others if not _only_of_others(line.words, want.keys)]
-    sources = [_Source(_told([fact])[0], _words(_asked_by(fact, want, of_me))) for fact in facts]
-    sources += [_Source(_quoted(line), _words(line.words), line.text.endswith("?"), n) for n, line in enumerate(others)]
+    sources = [_Source(_words(_asked_by(fact, want, of_me)), fact) for fact in facts]
+    sources += [_Source(_words(line.words), None, n, line.text.endswith("?")) for n, line in enumerate(others)]
     places = Counter(word for source in sources for word in source.words)
     looked_for = {word if word in places or len(word) < 5 else meant(word, sorted(places)) for word in _same(telling)}
     if names := _words(" ".join(want.names)):
         about = said_of(others, names, _words)
-        sources = [one for one in sources if names & one.words or (one.place is not None and about[one.place])]
-        if any(one.place is not None for one in sources):  # "Mila is your daughter" says nothing of her school
-            sources = [one for one in sources if one.place is not None or (looked_for - names) & one.words]
+        sources = [one for one in sources if names & one.words or (not one.fact and about[one.place])]
+        if any(not one.fact for one in sources):  # "Mila is your daughter" says nothing of her school
+            sources = [one for one in sources if not one.fact or (looked_for - names) & one.words]
     weighed = [(fsum(1 / places[word] for word in looked_for & source.words), source) for source in sources]
     found = [pair for pair in weighed if pair[0]]
     found = [pair for pair in found if not pair[1].asks] or found
@@ -357,8 +354,8 @@ def _only_of_others(said: str, keys: Set[str]) -> bool:
 
 def _with_reply(question: str, said: _Source, asked: set[str], lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
     """What is told, and what the assistant said to it where it has no word that is not in the question."""
-    if said.place is None:
-        yield said.told
+    if said.fact:
+        yield from _told([said.fact])
         return
     yield _quoted(lines[said.place], asked)
     more = said.words - asked - _ALL_COMMON - _FILLERS

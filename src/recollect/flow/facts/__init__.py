@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from recollect.flow.facts.corrections import corrected, place_in
+from recollect.flow.facts.corrections import Meant, corrected, place_in, with_word
 from recollect.flow.facts.food import food
 from recollect.flow.facts.found import Found
 from recollect.flow.facts.known import Known, Statement, known
@@ -22,6 +22,7 @@ from recollect.flow.facts.likes import likes
 from recollect.flow.facts.mood import mood
 from recollect.flow.facts.names import names
 from recollect.flow.facts.notes import in_first_person
+from recollect.flow.facts.people import is_someone
 from recollect.flow.facts.plans import plans
 from recollect.flow.facts.preferences import preferences
 from recollect.flow.facts.profile import profile
@@ -30,7 +31,7 @@ from recollect.flow.facts.relations import in_passing, relations
 from recollect.flow.facts.wording import word_set
 from recollect.types import with_zone
 
-__all__ = ["Found", "Known", "Statement", "extract", "known", "noted"]
+__all__ = ["Found", "Known", "Statement", "amended", "extract", "known", "noted"]
 
 
 def _wishes(clause: Clause) -> Iterable[Found]:
@@ -46,7 +47,7 @@ _OTHERS: Final = word_set(
     can could will would always never don dont do stop keep give make use using write answer reply respond be avoid
     include including format speak talk send explain show your these the
     remind add put help gotta cancel drop delete remove forget they on by in next tomorrow tonight
-    thank thanks many"""
+    thank thanks many no there nevermind for at tools"""
 )
 """The words that a clause about the user begins with, apart from names."""
 _BY_NAME: Final[_Rules] = (in_passing, likes)
@@ -77,6 +78,20 @@ def extract(text: str, at: datetime) -> list[Found]:
     if cuts:
         said = [replace(one, span=place_in(cuts, one.span)) for one in said]
     return sorted({(one.key, one.ended): one for one in said}.values(), key=lambda one: (one.span, one.key))
+
+
+def amended(before: str, text: str, meant: Meant, at: datetime) -> list[Found]:
+    """What follows where a message only puts a word right in the one `before` it, said at `at`: what was wrong ends."""
+    was = [one for one in extract(before, at) if not one.ended]
+    wrong = meant.wrong_in(
+        before,
+        (one.value for one in was if one.value[:1].isupper() and (is_someone(one.key) or not meant.of_someone)),
+    )
+    now = extract(with_word(before, wrong, meant.right), at) if wrong else []
+    said, keys = {(one.key, one.value, one.valid_to) for one in was}, {one.key for one in now}
+    gone = [replace(one, ended=True) for one in was if now and one.key not in keys]
+    new = [one for one in now if (one.key, one.value, one.valid_to) not in said]
+    return [replace(one, span=(0, len(text))) for one in (*gone, *new)]
 
 
 def noted(text: str, at: datetime) -> list[Found]:

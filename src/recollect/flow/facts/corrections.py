@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
 
+from recollect.flow.days import DAY, MONTH
 from recollect.flow.facts.prose import MAX_TEXT
 from recollect.flow.facts.wording import rule, small
 
@@ -14,27 +15,42 @@ Cuts = tuple[tuple[int, int], ...]
 
 _MAY_CORRECT: Final = small(
     r"\b(?:no|nope|sorry|wait|oops|rather|make that|i meant?|actually|(?:scratch|strike|ignore|forget) (?:that|what)"
-    r"|take (?:that|it) back|that'?s (?:wrong|not)|that was)\b"
+    r"|take (?:that|it) back|that'?s (?:wrong|not)|that was|correction)\b"
 )
 _MEANT: Final = "(?:wait|no|nope|i meant?|make that|or rather|rather|actually)"
 _FIRST: Final = "(?:(?:oh|oops|sorry|well),?\\s+)"
-_LATER: Final = rf"{_FIRST}*{_MEANT}\b,?\s+(?:(?:sorry|{_MEANT})\b,?\s+)*"
-_BETWEEN: Final = rf"(?:\s*[.!]\s+{_LATER}|\s*[,;\u2013\u2014-]+\s*(?:{_LATER}|sorry,?\s+))"
+_LATER: Final = rf"{_FIRST}{{0,3}}{_MEANT}\b,?\s+(?:(?:sorry|{_MEANT})\b,?\s+){{0,3}}"
+_NO_SUCH: Final = r"no (?!\w+day\b)(?-i:[A-Z])"
+"""What there is none of: "no Saturdays", "no TV"."""
+_BETWEEN: Final = (
+    rf"(?:\s*[.!]\s+(?!{_NO_SUCH}){_LATER}"
+    rf"|\s*[,;\u2013\u2014-]+\s*(?!{_NO_SUCH})(?:{_LATER}|sorry,?\s+))"
+)
 _ENDS: Final = r"(?=\s*(?:[.!]|$)| (?:with an?|since|instead|actually|not|now|please)\b)"
 _NAMED: Final = r"(?!I\b)(?-i:[A-Z])[\w'&-]{1,30}(?: (?-i:[A-Z])[\w'&-]{0,30}){0,3}"
 _COUNTED: Final = r"\d[\w:.-]{0,9}(?:(?: of)? (?-i:[A-Z])[\w-]{2,30})?"
+_CORRECTION: Final = r"\s*[.!,;\u2013\u2014-]+\s*correction:?\s+"
+_IN_MONTH: Final = rf"\b{MONTH}\.? {DAY}"
 _RATHER: Final = rule(
-    rf"(?<![\w'-]){_NAMED}{_BETWEEN}(?={_NAMED}{_ENDS})",
-    rf"(?<![\w'.:,-]){_COUNTED}(?: [a-z]{{2,10}}){{0,2}}{_BETWEEN}(?={_COUNTED}{_ENDS})",
+    rf"{_IN_MONTH}(?:{_BETWEEN}|{_CORRECTION})(?={_IN_MONTH}{_ENDS})",
+    rf"(?<![\w'-]){_NAMED}(?:{_BETWEEN}|{_CORRECTION})(?={_NAMED}{_ENDS})",
+    rf"(?<![\w'.:,-]){_COUNTED}(?: [a-z]{{2,10}}){{0,2}}(?:{_BETWEEN}|{_CORRECTION})(?={_COUNTED}{_ENDS})",
     r"(?<![\w'-])[a-z]{3,20}\s*[,\u2013\u2014-]+\s*(?:make that|or rather|i meant),?\s+"
     r"(?=[a-z]{3,20}\s*(?:[.!]|$))",
 )
 """Something, and what was meant instead, which is of the same kind: a name, a number or a day, a word."""
 _TAKEN_BACK: Final = rule(
-    r"(?<=[.!])\s+(?:(?:oh|no|wait|sorry|actually|oops|hmm),?\s+)*(?:(?:scratch|strike|ignore|forget) that"
+    r"(?<=[.!])\s+(?:(?:oh|no|wait|sorry|actually|oops|hmm),?\s+){0,3}(?:(?:scratch|strike|ignore|forget) that"
     r"|forget what i(?: just)? said|i take (?:that|it) back|that's (?:wrong|not (?:right|true|correct))"
     r"|that was (?:wrong|a typo|a mistake))(?=\s*(?:[.,!;:\u2013\u2014-]|$))"
 )
+_A_WORD: Final = rf"(?:{_NAMED}|{_COUNTED})"
+_PUTS_RIGHT: Final = rule(
+    rf"\s*(?:{_FIRST}{{0,3}}(?:i meant?|make that|or rather|correction)\b[,:]?\s+|\*|(?P<sorry>{_FIRST}?sorry,?\s+))"
+    rf"(?P<right>{_A_WORD})(?:,? not (?P<wrong>{_A_WORD}))?\s*[.!]?\s*$"
+)
+_NUMBER: Final = rule(rf"(?<![\w'.:,-]){_COUNTED}")
+MOST_PUT_RIGHT: Final = 80
 _SENTENCE_ENDS: Final = re.compile(r"[.!?\n](?=\s)")
 
 
@@ -68,3 +84,31 @@ def place_in(cuts: Cuts, span: tuple[int, int]) -> tuple[int, int]:
         first += (end - start) * (first >= start)
         last += (end - start) * (last > start)
     return first, last
+
+
+class Meant(NamedTuple):
+    """A word that a message puts right in the one before it, and the wrong one if it names that.
+
+    A name after a mere "sorry" may be that of whom one speaks to: only someone's name is put right so.
+    """
+
+    right: str
+    wrong: str
+    of_someone: bool
+
+    def wrong_in(self, before: str, names: Iterable[str]) -> str:
+        """The only word of a message that may be meant: of its numbers, or of these names; "" where there is none."""
+        may_be = {match[0] for match in _NUMBER.finditer(before)} if self.right[0].isdigit() else set(names)
+        fits = {word for word in may_be if self.wrong in ("", word)}
+        return fits.pop() if len(fits) == 1 else ""
+
+
+def meant(text: str) -> Meant | None:
+    """What a message puts right that does nothing else: "sorry, Tim", "I meant Basel", "*Tim"."""
+    match = _PUTS_RIGHT.match(text) if len(text) <= MOST_PUT_RIGHT else None
+    return Meant(match["right"], match["wrong"] or "", bool(match["sorry"] and not match["wrong"])) if match else None
+
+
+def with_word(text: str, wrong: str, right: str) -> str:
+    """The text with the right word in place of the wrong one."""
+    return re.sub(rf"(?<!\w){re.escape(wrong)}(?!\w)", lambda _: right, text)

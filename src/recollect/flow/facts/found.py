@@ -24,8 +24,8 @@ class Found:
     """Something users said of themselves: `text[span[0]:span[1]]` says it.
 
     `ended` means that this value no longer holds or, without a value, that nothing under the key does; `then` is what
-    holds instead, if it did hold. `valid_from` is when it began, where that was said; `valid_to` is the end of the day
-    on which something is due, or of a mood.
+    holds instead, if it did hold; a plan that did not end and has one is new if there was none. `valid_from` is when it
+    began, where that was said; `valid_to` is the end of the day on which something is due, or of a mood.
     """
 
     type: FactType

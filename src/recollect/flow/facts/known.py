@@ -9,15 +9,14 @@ from typing import Final, TypeAlias
 
 from recollect.answers import Fact, FactOrigin, FactType
 from recollect.flow.facts.people import ABOUT, CALLED, FEW, OTHERS_IN_TIME, PEOPLE, is_someone
-from recollect.flow.facts.wording import rule, word_set
+from recollect.flow.facts.wording import HOUR, word_set
 
 MOST_RESTS: Final = 20
 """How many of the statements that say the same are cited: they are looked up when a question is asked again."""
-_LITTLE: Final = word_set("the a an my our to")
+_LITTLE: Final = word_set("the a an my our to with")
 """Words that make no difference between plans: "write a report" is done by "I wrote the report"."""
 _SAME: Final = {"fly": "flight", "meet": "meeting", "travel": "trip"}
 """What a plan is called later: "We fly to Rome on Friday", "The flight was moved to Sunday"."""
-_HOUR: Final = rule(r" at \d[\d:.]*(?: ?[ap]m\b)?")
 _RULED_OUT: Final = {
     **dict.fromkeys(("meat", "chicken", "beef", "pork", "bacon", "steak"), ("vegetarian", "vegan", "pescatarian")),
     **dict.fromkeys(("fish", "seafood"), ("vegetarian", "vegan")),
@@ -25,7 +24,7 @@ _RULED_OUT: Final = {
     "carbs": ("keto",),
 }
 """The diets that someone has given up who no longer avoids this."""
-_OPPOSITE: Final = {"likes": "dislikes", "dislikes": "likes"}
+_OPPOSITE: Final = {"likes": "dislikes", "dislikes": "likes", "avoids": "likes"}
 _Cited: TypeAlias = dict[tuple[str, str], None]
 """The messages that say a fact, each once and in order, by session and id."""
 
@@ -35,6 +34,7 @@ class Statement:
     """Something said about a key, and its place among everything said: by time, then in the order of the log.
 
     `ended` means that the value, or without one whatever is known, no longer holds; `then` is what holds in its place.
+    A plan that has a `then` and did not end takes the place of the only one it fits, if there is one.
     """
 
     id: str
@@ -123,6 +123,8 @@ class Knowing:
     def _hear(self, said: Statement) -> None:
         standing, past, rests, repeated = self._standing, self._past, self._rests, self._repeated
         key, old = said.key, standing.get(said.key)
+        if said.then and key.startswith("todo:") and not (said.ended or old) and _ends(said, standing):
+            said = replace(said, ended=True)
         if said.ended:
             for gone in _ends(said, standing):
                 before = _citing(standing.pop(gone), repeated.pop(gone, None))
@@ -163,7 +165,7 @@ def _is_another(old: Fact, said: Statement) -> bool:
 
 
 def opposite(key: str) -> str:
-    """The key that can't hold beside this one: who likes jazz does not dislike it."""
+    """The key that no longer holds once this one does: who likes jazz does not dislike it."""
     verb, colon, what = key.partition(":")
     return f"{_OPPOSITE[verb]}:{what}" if colon and verb in _OPPOSITE else ""
 
@@ -208,7 +210,7 @@ def _fits(said: Statement, standing: _Standing) -> Iterator[str]:
 
 
 def _words(plan: str) -> frozenset[str]:
-    return frozenset(_SAME.get(word, word) for word in _HOUR.sub("", plan).partition(":")[2].split()) - _LITTLE
+    return frozenset(_SAME.get(word, word) for word in HOUR.sub("", plan).partition(":")[2].split()) - _LITTLE
 
 
 def _of_day(said: Statement, plan: Fact) -> bool:
@@ -247,8 +249,11 @@ def _ended(old: Fact, by: Statement) -> Fact:
 
 
 def _then(old: Fact, said: Statement) -> Fact:
-    """What holds in place of something that ended: another value, of a plan another day."""
-    value = old.value if said.type == "action_item" and not _HOUR.search(old.value) else said.then
+    """What holds in place of something that ended: another value, of a plan another day, at the hour said with it."""
+    value = said.then
+    if said.type == "action_item":
+        hour = HOUR.search(said.then)
+        value = HOUR.sub("", old.value) + (hour[0] if hour else "")
     return replace(_fact(said), key=old.key, value=value)
 
 

@@ -117,6 +117,11 @@ _DRIVE_NO_MORE: Final = rule(
     f"(?:{_NO_MORE.format('drive', 'driving')} |{_DROPPED.format('drive')})(?:an? |the )?",
     rf"(?:i|we)(?:'ve| have)?(?: (?:just|finally|now))? (?:sold|scrapped|traded in|got rid of) (?:my|our|the) {_LOOKS}",
 )
+_I_NOW: Final = rule(rf"i now\b|i{_OFTEN} drive [^.,;!?]{{2,40}} (?:now|these days|instead)\b")
+_SOLD: Final = rule(
+    r"(?:i|we)(?:'ve| have)?(?: (?:just|finally|now))? (?:sold|scrapped|traded in|got rid of) "
+    rf"(?:my|our|the) (?:old )?car{_WHOLE}"
+)
 _LINKS: Final = any_of(
     "and but so n for with to that in on at through into over past like from around up down any anymore"
 )
@@ -261,6 +266,12 @@ def _each(
 
 
 def _had(clause: Clause) -> Iterator[Found]:
-    over = _DRIVE_NO_MORE.match(clause.text)
-    if (words := over or _DRIVE.match(clause.text)) and (car := _CAR.match(clause.text, words.end())):
+    """What someone drives, or has sold; what "I drive now" takes the place of the only car that is known."""
+    text = clause.text
+    over = _DRIVE_NO_MORE.match(text)
+    if sold := _SOLD.match(text):
+        yield found(clause, PROFILE, "drives", "", sold.end(), ended=True)
+    elif (words := over or _DRIVE.match(text)) and (car := _CAR.match(text, words.end())):
+        if _I_NOW.match(text):
+            yield found(clause, PROFILE, "drives", "", car.end(1), ended=True)
         yield found(clause, PROFILE, "drives", car[1], car.end(1), ended=over is not None)

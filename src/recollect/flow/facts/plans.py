@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date
 from typing import Final
 
@@ -10,9 +11,10 @@ from recollect.answers import FactType
 from recollect.flow.ahead import ahead
 from recollect.flow.days import DAY, MONTH, WEEKDAY
 from recollect.flow.facts.found import Found, found
+from recollect.flow.facts.people import KEYS
 from recollect.flow.facts.places import PLACE
 from recollect.flow.facts.prose import GAP, Clause
-from recollect.flow.facts.wording import any_of, rule
+from recollect.flow.facts.wording import HOUR, any_of, rule
 
 ACTION: Final[FactType] = "action_item"
 MAX_WORDS: Final = 15
@@ -26,9 +28,6 @@ _REMIND: Final = rule(
     "(?:please )?(?:don't let me forget|i must not forget|i mustn't forget|i can't forget|help me remember) to ",
     r"(?:please )?(?:add|put) (?=[^.!?\n]{3,80} (?:to|on) my (?:to-?do(?: list)?|list)\W*$)",
     "(?:add|put) (?:to|on) my (?:to-?do(?: list)?|list)[:,]? ",
-)
-_CANCEL: Final = rule(
-    "(?:please )?(?:cancel|drop|delete|remove|forget(?: about)?) (?:the|my|that) reminder (?:to|about) "
 )
 _DID: Final = {
     "called": "call", "phoned": "phone", "emailed": "email", "texted": "text", "bought": "buy", "ordered": "order",
@@ -75,17 +74,36 @@ _BOOKED: Final = rule(
 _OURS: Final = "(?:my|our|the) "
 _MAYBE: Final = any_of("might may could should would will won't not isn't wasn't never")
 _ANY_EVENT: Final = rf"(?:[\w'-]+ ){{0,3}}{_EVENT}\b(?: (?!{_MAYBE}\b)[\w'-]+\.?){{0,6}}?"
+_AND_OVER: Final = r"(?=\s*(?:[.,!;]|$))"
+_NOT_FOR_NOW: Final = r"(?![^.!?]*\b(?:today|tonight|tomorrow|yet|now|until|till|before|this|next|on)\b)"
+"""Not "no need to call today": another day will do."""
+_CANCEL: Final = rule(
+    "(?:please )?(?:cancel|drop|delete|remove|forget(?: about)?) (?:the|my|that) reminder (?:to|about) ",
+    rf"(?:please )?(?:never ?mind|forget)(?: about)? {_OURS}"
+    rf"(?=(?:[\w'-]+ ){{0,3}}{_EVENT}(?: (?:with|at|to) (?:the |my )?[\w'-]+)?{_AND_OVER})",
+    rf"(?:(?:there(?:'s| is) )?no need to|(?:i|we) (?:don't|do not) (?:need|have) to) {_NOT_FOR_NOW}"
+    r"(?:remind me to |(?=[\w'-]+ [^.!?]{3,80} (?:any ?more|any longer|after all)\b))",
+    rf"(?:i|we) no longer (?:need|have) to {_NOT_FOR_NOW}(?=[\w'-]+ \w)",
+)
 _BEEN: Final = r"(?:'s| is| was| has| got)?(?: been)?(?: (?:now|just|already))*"
 _THEY: Final = "(?:i|we|they)(?:'ve| have)?(?: (?:now|just|already|also))*(?: had to)?"
 _TO_ANOTHER: Final = any_of("moved? postponed? rescheduled? pushed_back brought_forward shifted changed")
 _IS_NOW: Final = "(?: is|'s)(?: now| actually)*"
+_HAS: Final = "(?:'s| has| have)?(?: (?:now|just|already))*(?: had to)?"
+_HOSTS: Final = any_of(
+    "airline clinic practice hospital office company school restaurant hotel venue organi[sz]ers? receptionist"
+)
+_SOMEONE: Final = rule(rf"{_OURS}(?:{_HOSTS}|([\w-]+)){_HAS} {_TO_ANOTHER} {_OURS}(?={_EVENT} (?:to|until|till|for)\b)")
+"""Who moved what has no more words: the appointment that the dentist moved is one with the dentist."""
 _MOVED: Final = rule(
+    _SOMEONE.pattern,
+    rf"{_OURS}[\w-]+{_HAS} {_TO_ANOTHER} {_OURS}(?={_ANY_EVENT} (?:to|until|till|for)\b)",
     rf"{_OURS}(?={_ANY_EVENT}{_BEEN} {_TO_ANOTHER} (?:to|until|till|for)\b)",
     rf"{_THEY} {_TO_ANOTHER} {_OURS}(?={_ANY_EVENT} (?:to|until|till|for)\b)",
     rf"the (?={_ANY_EVENT}{_IS_NOW} on\b)",
 )
 _OFF: Final = rule(
-    rf"{_OURS}({_ANY_EVENT}){_BEEN} (?:cancell?ed|called off|off)(?=\s*(?:[.,!;]|$))",
+    rf"{_OURS}({_ANY_EVENT}){_BEEN} (?:cancell?ed|called off|off){_AND_OVER}",
     rf"{_THEY} (?:cancel(?:l?ed)?|call(?:ed)? off) {_OURS}({_ANY_EVENT})(?=\s*(?:[.,!;]|$)|,? (?:because|since|as)\b)",
 )
 _DONE: Final = rule(
@@ -93,14 +111,18 @@ _DONE: Final = rule(
     rf"(?:i|we)(?: (?:just|also))? (?:already|finally) ({'|'.join(_DID)}) ",
     rf"(?:i|we)(?: just)? ({'|'.join(_DID)}) (?=[\w' -]{{1,60}} already\b)",
     "(?:i|we)(?: just)? (finished|completed) ",
+    rf"(?:i|we)(?: just)? ({'|'.join(did for did, do in _DID.items() if do in _ERRANDS)}) "
+    rf"(?={_OURS}(?!(?:{'|'.join(KEYS)})\b)[a-z]+(?: [a-z]+)?(?: today)?{_AND_OVER})",
 )
+"""An errand is done once; one calls one's mother every week."""
 _IS_DONE: Final = rule(
     rf"{_OURS}([\w' -]{{2,40}}?)(?:'s| is| was| has been| are| have been)(?: (?:already|finally|now))* "
-    rf"({'|'.join(_DID)})(?=\s*(?:[.,!;]|$))"
+    rf"({'|'.join(_DID)}){_AND_OVER}"
 )
+_IS_NOW_ON: Final = rule(rf"(?:my|our) [\w' -]{{3,60}}?(?: is (?:now|actually)\b| is on [\w ]{{3,20}} now{_AND_OVER})")
 _WAS_MOVED: Final = rule(rf"{_BEEN} {_TO_ANOTHER}$")
 _TO_DAY: Final = rule(rf"(?: (?:to|until|till|for)|{_IS_NOW} on) (?:the )?")
-_IS: Final = rule(rf"\s+(?:is|{_BEGINS})(?: now)?(?: due| scheduled)?(?: for| on)?\s*$")
+_IS: Final = rule(rf"\s+(?:is|{_BEGINS})(?: now| actually)?(?: due| scheduled)?(?: for| on)?\s*$")
 _VERBS: Final = {
     "flying": "fly", "going": "go", "moving": "move", "traveling": "travel", "travelling": "travel",
     "visiting": "visit", "leaving": "leave", "driving": "drive", "starting": "start", "meeting": "meet",
@@ -135,7 +157,7 @@ _AFTER: Final = rule(
     r"(?:[^\w)]|\b(?:to|on) my (?:to-?do(?: list)?|list)\b|\b"
     + any_of(
         """that's_due which_is_due due please by on at for in of and the around again ok okay thanks already yesterday
-        later coming_up"""
+        later coming_up now any_?more any_longer after_all"""
     )
     + ")+$"
 )
@@ -168,7 +190,7 @@ def plans(clause: Clause) -> Iterator[Found]:
     if match := _CANCEL.match(text):
         yield from _item(clause, match.end(), ended=True)
     elif match := _MOVED.match(text):
-        yield from _moved(clause, match.end())
+        yield from _moved(clause, match.end(), match[1])
     elif match := _OFF.match(text):
         yield from _item(clause, *match.span(match.lastindex or 0), ended=True)
     elif match := _DONE.match(text):
@@ -178,7 +200,8 @@ def plans(clause: Clause) -> Iterator[Found]:
     elif match := _REMIND.match(text):
         yield from _item(clause, match.end(), confidence=0.95)
     else:
-        yield from _dated(clause)
+        moved = _IS_NOW_ON.match(text)
+        yield from (replace(one, then=one.value) if moved else one for one in _dated(clause))
 
 
 def _after_day(clause: Clause) -> tuple[int, date] | None:
@@ -238,8 +261,8 @@ def _item(
                 yield found(clause, ACTION, "todo", what, end, due=wrong[2], ended=True)
 
 
-def _moved(clause: Clause, start: int) -> Iterator[Found]:
-    """The plan whose words begin there, with the day that it was moved to."""
+def _moved(clause: Clause, start: int, who: str | None) -> Iterator[Found]:
+    """The plan whose words begin there, and with whom it is, with the day that it was moved to and its hour."""
     text, today = clause.text, clause.at.date()
     for link in _TO_DAY.finditer(text, start):
         day = ahead(text[link.end() :], today)
@@ -247,7 +270,10 @@ def _moved(clause: Clause, start: int) -> Iterator[Found]:
             what = _without_day(_WAS_MOVED.sub("", text[start : link.start()]), today)[0]
             if what and not _POINTS.search(what):
                 end = link.end() + day[1]
-                yield found(clause, ACTION, "todo", what, end, due=day[2], ended=True, then=what)
+                what = f"{who} {what}" if who else what
+                hour = HOUR.match(text, end)
+                then, end = (f"{what}{hour[0]}", hour.end()) if hour else (what, end)
+                yield found(clause, ACTION, "todo", what, end, due=day[2], ended=True, then=then)
             return
 
 

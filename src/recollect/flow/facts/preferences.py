@@ -85,12 +85,13 @@ _PREFER: Final = rule(
 _OVER: Final = frozenset({"to", "over"})
 _RATHER_THAN: Final = rule(" (?:over|to|rather than|instead of) ")
 _IF: Final = rule(r",? if\b")
+_AT_WORK: Final = "(?:(?:for|at) work )?"
 _USE: Final = rule(
-    "i(?:'m| am)?(?: (?:currently|now|still))? (?:use|using) (?!the )",
+    f"{_AT_WORK}i(?:'m| am)?(?: (?:currently|now|still))? (?:use|using) (?!the )",
     "i(?: mostly| mainly| usually)? (?:code|program|write (?:most of )?(?:my )?code)(?: mostly| mainly)? in ",
     rf"i(?:'m| am) on (?={any_of('Windows Linux Ubuntu Debian Fedora Arch macOS Android iOS')}\b)",
 )
-_AND_USE: Final = rule("(?:,? and|,| &) ")
+_AND_USE: Final = rule("(?:,? and|,| &) (?:a (?:bit|little) of )?")
 _MOSTLY_USE: Final = rule(
     "i (?:mostly|always|usually|mainly|primarily|normally|typically|generally) use "
     r"(?=[^.!?]{2,40} (?:for|to)\b|(?-i:[A-Z]))"
@@ -98,11 +99,13 @@ _MOSTLY_USE: Final = rule(
 _SMALL_TOOLS: Final = any_of(
     """vs_?code neovim vim emacs python rust java javascript typescript django react postgres(?:ql)?(?:_\\d+)? mysql
     sqlite docker kubernetes aws azure gcp linux ubuntu arch windows(?:_\\d+)? macos chrome firefox safari notion
-    obsidian slack jira excel chatgpt copilot figma photoshop github gitlab confluence trello asana zoom
+    obsidian slack jira excel chatgpt copilot figma photoshop github gitlab confluence trello asana zoom tmux git
     terraform (?:an_)?iphone(?:_\\d+)? (?:an_)?android"""
 )
 _USE_SMALL: Final = rule(
-    "(?:(?:i|we)(?: (?:mostly|mainly|currently|now|still|also))*|i(?:'m| am)) (?:use|using) (?:both )?"
+    f"{_AT_WORK}(?:(?:i|we)(?: (?:mostly|mainly|currently|now|still|also))*|i(?:'m| am)) (?:use|using) (?:both )?",
+    "(?:my|our) (?:(?:tech|current) )*stack (?:is|includes|consists of):? (?:mostly |mainly )?",
+    "(?:the )?tools (?:that )?(?:i|we) use(?: \\w+)?(?::| are) ",
 )
 _SMALL_TOOL: Final = rule(
     rf"(?:an )?({_SMALL_TOOLS})"
@@ -120,6 +123,10 @@ _USES_NO_MORE: Final = rule(
     r"(?:i|we) (?:don't|do not) use (?=[^.,;!?]{2,40} any ?more\b)",
 )
 _SWITCHED: Final = rule("(?:i|we)(?:'ve| have)?(?: just| recently)? switched (?:over )?(?=from |to )")
+_REPLACED: Final = rule(
+    "(?:i|we)(?:'ve| have)?(?: (?:just|recently|now|finally))? (?:dropped|ditched|replaced|swapped) "
+)
+_FOR: Final = rule(" (?:for|with) ")
 _FROM, _TO = rule("from "), rule(" ?to ")
 
 
@@ -195,6 +202,8 @@ def _tools(clause: Clause) -> Iterator[Found]:
     text = clause.text
     if match := _SWITCHED.match(text):
         yield from _switched(clause, match.end())
+    elif match := _REPLACED.match(text):
+        yield from _replaced(clause, match.end())
     elif (match := _USES_NO_MORE.match(text)) and (tool := name(text, match.end(), most=3)):
         yield found(clause, PREFERENCE, "uses", tool.text, tool.end, ended=True)
     elif match := _MOSTLY_USE.match(text):
@@ -217,4 +226,14 @@ def _switched(clause: Clause, start: int) -> Iterator[Found]:
     if to and (new := name(text, to.end())):
         if old:
             yield found(clause, PREFERENCE, "uses", old.text, old.end, ended=True)
+        yield found(clause, PREFERENCE, "uses", new.text, new.end)
+
+
+def _replaced(clause: Clause, start: int) -> Iterator[Found]:
+    """What took the place of what, where one of them is known to be a tool, and no person."""
+    old = name(clause.text, start)
+    link = _FOR.match(clause.text, old.end) if old else None
+    new = name(clause.text, link.end()) if link else None
+    if old and new and any(_SMALL_TOOL.match(one.text) for one in (old, new)) and _USED.match(clause.text, new.end):
+        yield found(clause, PREFERENCE, "uses", old.text, old.end, ended=True)
         yield found(clause, PREFERENCE, "uses", new.text, new.end)

@@ -178,9 +178,9 @@ _BECAUSE: Final = rule(r"(?:because|since|as|cause|so|(?:even )?though|although|
 _OPENING: Final = rule(
     r"(?:"
     + any_of(
-        r"""actually well ok okay so also and but no nope wait ugh um scratch_that basically tbh ngl for_context yes
-        yeah yep btw by_the_way fyi just_so_you_know for_the_record to_be_honest honestly hi hello hey hi_there
-        hello_there hey_there good_morning good_afternoon good_evening thanks(?!_(?:a|so|very|for)\b)
+        r"""actually well ok okay so also and but no(?!_need\b) nope wait ugh um scratch_that basically tbh ngl
+        for_context yes yeah yep btw by_the_way fyi just_so_you_know for_the_record to_be_honest honestly hi hello
+        hey hi_there hello_there hey_there good_morning good_afternoon good_evening thanks(?!_(?:a|so|very|for)\b)
         thank_you(?!_(?:so|very|for)\b) please sorry oops correction (?:quick_|small_)?update
         (?:please_)?(?:remember|note|know|be_aware)(?:_that)? as_you_know in_fact i_mean(?:t)? hmm oh right anyways?
         originally (?:it_)?turns_out(?:_that)? unfortunately fortunately sadly luckily now nowadays these_days

@@ -10,7 +10,7 @@ from typing import Final
 from recollect.flow.facts.food import ALLERGIC, DIETS, EATS
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.names import forename
-from recollect.flow.facts.people import CALLED, COUPLES, FRIENDS, KEYS, MANY, ONE, PARTNERS, PEOPLE, PLURALS
+from recollect.flow.facts.people import CALLED, COUPLES, FRIENDS, KEYS, MANY, ONE, PARTNERS, PEOPLE, PETS, PLURALS
 from recollect.flow.facts.phrases import Phrase, firm, given, name, place_name, slug, things
 from recollect.flow.facts.profile import AS_ROLE, NO_NAME, NUMBER, PROFILE, STOP, birthday, lasts, read_after, years
 from recollect.flow.facts.prose import NAMES_THEM, Clause
@@ -133,6 +133,12 @@ _FORMER: Final = rule(rf"\b(?:my|our) (?:ex[ -]|late |former |old ){_WHO},? (?=(
 _LONG_AGO: Final = rule(r".*\b(?:when i was|years ago|in (?:19|20)\d\d|as a (?:kid|child|teenager))\b")
 _PUT_DOWN: Final = rule(rf"(?:i|we) had to put (?:(?:my|our) {_KIND}{_WHO},? )?(?=(?-i:[^\W\d_a-z]))")
 _DOWN: Final = rule(",? (?:down|to sleep)\\b")
+_PET: Final = f"(?:my|our) {_KIND}({'|'.join(PETS)})"
+_GAVE: Final = rule(
+    rf"(?:i|we)(?:'ve| have)?(?: (?:just|recently|sadly))? (?:gave|given|(?:had|have had) to give) "
+    rf"(?:{_PET}(?: |,? (?=(?-i:[A-Z])))|(?=(?-i:[A-Z])))"
+)
+_AWAY: Final = rule(r",? ?(?:away|up for adoption|back to the shelter)(?=\s*(?:[.,!;]|$)|,? (?:because|last|to an?)\b)")
 _AND_IS: Final = f"(?:{_STILL}(?: is|'s)|,? and)"
 _EATS: Final = rule(rf"{_AND_IS} (?:an? )?(?:strict |lifelong )?{DIETS}{EATS}")
 _ALLERGIC: Final = rule(rf"{_AND_IS}{ALLERGIC}")
@@ -165,6 +171,8 @@ def relations(clause: Clause) -> Iterator[Found]:
     elif match := _BROKE_UP.match(text):
         if not (_LONG_AGO.match(text) or _AGAIN.match(text)) and not any(map(_OF_OTHERS.search, clause.before)):
             yield from (found(clause, PROFILE, who, "", match.end(), ended=True) for who in sorted(PARTNERS))
+    elif match := _GAVE.match(text):
+        yield from _given_away(clause, match)
     elif match := _MY.match(text):
         yield from _own(clause, match[1].lower(), match.end())
     else:
@@ -283,6 +291,15 @@ def _is_no_name(text: str, start: int) -> bool:
 def _lost(text: str, word: str, end: int) -> re.Match[str] | None:
     """The words that say that someone died or, of a partner, that they parted."""
     return _DIED.match(text, end) or (_PARTED.match(text, end) if KEYS[word.lower()] in PARTNERS else None)
+
+
+def _given_away(clause: Clause, gave: re.Match[str]) -> Iterator[Found]:
+    """The pet that was given away; by name alone, of whichever kind it is: one gives away a bride, too."""
+    who = name(clause.text, gave.end(), most=2)
+    if away := _AWAY.match(clause.text, who.end if who else gave.end()):
+        named = f":{slug(who.text)}" if who else ""
+        for kind in [PETS[gave[1].lower()]] if gave[1] else sorted(set(PETS.values())):
+            yield found(clause, PROFILE, f"{kind}{named}", "", away.end(), ended=True)
 
 
 def _gone(clause: Clause, who: str, end: int) -> Iterator[Found]:

@@ -43,3 +43,7 @@ def rule(*forms: str) -> re.Pattern[str]:
 def small(*forms: str) -> re.Pattern[str]:
     """A pattern for text in small letters, which is quick to look for: what a rule can't do without."""
     return cast("re.Pattern[str]", _Later("|".join(forms), re.NOFLAG))
+
+
+HOUR: Final = rule(r" at \d[\d:.]*(?: ?[ap]m\b)?")
+"""The hour of a plan, which goes where another day takes the place of its own."""
