@@ -147,7 +147,7 @@ def test_without_the_package_for_pdfs_the_error_has_the_command(
     monkeypatch.setitem(sys.modules, "pypdf", None)
     path = tmp_path / "a.pdf"
     path.write_bytes(pdf("The door code is 4417."))
-    with pytest.raises(MissingExtra, match=r"pip install 'pypdf>="):
+    with pytest.raises(MissingExtra, match=r"^reading a PDF .*pip install 'pypdf>="):
         Documents(store, estimate).add(ADA, path)
 
 
