@@ -114,7 +114,7 @@ def score(turns: Turns, question: Question) -> Numbers:
     if question.prefer_own:
         total += OWN_WORDS * turns.own
     if len(alone := holding_alone(turns, question.postings)):
-        total[alone] -= turns.worth[alone]
+        total[alone] -= np.where(_only_asks(turns.worth[alone]), 0.0, turns.worth[alone])
         if question.prefer_own:
             total[alone] += OWN_WORDS * (1 - turns.own[alone])
     if question.meaning is not None and len(question.meaning[0]):
@@ -213,20 +213,20 @@ def _seen(turns: Turns, postings: Sequence[Places]) -> tuple[Places, Places, Num
 
 
 def holding_alone(turns: Turns, postings: Sequence[Places]) -> Places:
-    """The turns that are the only one to hold a word of the question, but for those that ask the same, and them."""
+    """The turns that each alone hold some word of the question; short questions with all of its words don't count."""
     if not postings:
         return np.zeros(0, np.int64)
     same = postings[0][_only_asks(turns.worth[postings[0]])]
     for held in postings[1:]:
         same = same[held[np.searchsorted(held, same).clip(max=len(held) - 1)] == same]
-    others = [held[~np.isin(held, same)] if len(same) else held for held in postings]
-    alone = np.unique([held[0] for held in others if len(held) and held[0] == held[-1]]).astype(np.int64)
-    return alone[~_only_asks(turns.worth[alone])]
+    others = [held[~np.isin(held, same)] for held in postings] if len(same) else postings
+    alone = {int(held[0]) for held in others if len(held) and held[0] == held[-1]}
+    return np.array(sorted(alone), np.int64)
 
 
 def _only_asks(worth: Numbers) -> NDArray[np.bool_]:
     """Which turns are short questions, by their worth."""
-    return (worth == ASKS) | (worth == ASKS + ECHOED)
+    return np.isin(worth, (ASKS, ASKS + ECHOED))
 
 
 def dated(days: Marks, periods: Sequence[Period]) -> Numbers:
