@@ -217,7 +217,7 @@ def holding_alone(turns: Turns, postings: Sequence[Places]) -> Places:
     if not postings:
         return np.zeros(0, np.int64)
     same = postings[0][_only_asks(turns.worth[postings[0]])]
-    for held in postings[1:]:
+    for held in postings[1:] if len(same) else ():
         same = same[held[np.searchsorted(held, same).clip(max=len(held) - 1)] == same]
     others = [held[~np.isin(held, same)] for held in postings] if len(same) else postings
     alone = {int(held[0]) for held in others if len(held) and held[0] == held[-1]}
@@ -226,7 +226,8 @@ def holding_alone(turns: Turns, postings: Sequence[Places]) -> Places:
 
 def _only_asks(worth: Numbers) -> NDArray[np.bool_]:
     """Which turns are short questions, by their worth."""
-    return np.isin(worth, (ASKS, ASKS + ECHOED))
+    asks: NDArray[np.bool_] = (worth == ASKS) | (worth == ASKS + ECHOED)
+    return asks
 
 
 def dated(days: Marks, periods: Sequence[Period]) -> Numbers:
