@@ -21,11 +21,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from recollect import Memory, Message, Session, ToolResult, complete_fitting, llm
+from recollect import BudgetTooSmall, Memory, Message, Session, ToolResult, complete_fitting, llm
+from recollect.errors import ContextOverflow
 
 SYSTEM = "You are a careful assistant. Use the tools when they help, then answer in one sentence."
 MOST_STEPS = 20
 REPLY = 1_000  # tokens of the budget that are the answer's
+TOO_LONG = "That is too long for me to read at once: send it in parts."
 OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 
 
@@ -70,13 +72,16 @@ def run(chat: Session, model: llm.ChatModel, budget: int = 8_000, step: Callable
     """The answer to the last user message; `step` is called after everything that is kept."""
     for _ in range(MOST_STEPS):
         answer_open_calls(chat, step)
-        context = chat.context(None, budget - REPLY, system=SYSTEM, tools=SCHEMAS)
-        # Should the model's context be smaller than thought, it is asked again with less.
-        reply = complete_fitting(model, context.prompt, tools=SCHEMAS, max_tokens=REPLY).reply
-        chat.add(reply.message)
+        try:
+            context = chat.context(None, budget - REPLY, system=SYSTEM, tools=SCHEMAS)
+            # Should the model's context be smaller than thought, it is asked again with less.
+            said = complete_fitting(model, context.prompt, tools=SCHEMAS, max_tokens=REPLY).reply.message
+        except (BudgetTooSmall, ContextOverflow):
+            said = Message("assistant", TOO_LONG)  # kept as the answer: a question without one is asked again
+        chat.add(said)
         step()
-        if not reply.message.tool_calls:
-            return reply.text
+        if not said.tool_calls:
+            return said.text
     return "I could not finish in time."
 
 

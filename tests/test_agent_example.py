@@ -87,3 +87,17 @@ def test_killed_after_any_step_it_goes_on(tmp_path: Path, steps: int) -> None:
         results = [result.call_id for message in history for result in message.tool_results]
         assert sorted(calls) == sorted(results)
         assert len(set(results)) == len(results)
+
+
+@pytest.mark.parametrize(("limit", "words"), [(8_000, 20_000), (3_000, 4_000)])
+def test_it_goes_on_after_a_message_that_is_too_long(tmp_path: Path, limit: int, words: int) -> None:
+    """Too long for the budget, or for a model that takes less than the budget."""
+    with Provider("openai", scripted, limit=limit) as provider:
+        said = [
+            subprocess.run(
+                [sys.executable, str(AGENT), str(tmp_path / "m.db"), question],
+                env=environment(provider), capture_output=True, text=True, check=True,
+            ).stdout
+            for question in ("word " * words, "What is 12 * 31?")
+        ]  # fmt: skip
+    assert said == ["That is too long for me to read at once: send it in parts.\n", "It is 372.\n"]

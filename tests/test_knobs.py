@@ -218,6 +218,7 @@ def test_a_budget_that_is_too_small_for_the_reply_tells_so(tmp_path: Path, sessi
         memory.session("before", user="ada").add("user", "My name is Ada. I'm allergic to nuts. " * 9)
         memory.drain()
         with pytest.raises(
-            BudgetTooSmall, match=r"the budget is 8000: .* most: the overhead of tools, reply and framing \((79|80)"
+            BudgetTooSmall,
+            match=r"the budget is 8000: .* most: framing with any tools and room for the reply \((79|80)",
         ):
             memory.session(session, user="ada").context("What is my name?")

@@ -15,6 +15,8 @@ Artifact: TypeAlias = Literal["summary", "facts", "tools"]
 """What is made of conversations."""
 Kind: TypeAlias = Literal["turns", "summary", "facts", "tools"]
 """What can be searched for."""
+UNDER: Final = " \u203a "
+"""Stands between a document and its headings, from the outermost on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ class Passage:
     @property
     def origin(self) -> str:
         """Where it stands, as a reader would say it."""
-        return " \u203a ".join((f"document {self.document}", *self.headings))
+        return UNDER.join((f"document {self.document}", *self.headings))
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from recollect.types import Message, Scope
 
 BATCH: Final = 500
 """Messages that are kept in one go."""
-COUNTED: Final = {"document": "documents", "fact": "facts", "excerpt": "excerpts"}
+COUNTED: Final = {"document": "documents", "fact": "facts", "excerpt": "excerpts", "known": "known"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,8 @@ def backfill(
 
     for item in together(transcripts):
         if isinstance(item, list):
-            number += keep_things(memory, item, user, tenant, skip)
+            for kind, some in keep_things(memory, item, user, tenant, skip).items():
+                number[COUNTED.get(kind, "others")] += some
         elif isinstance(item, Skipped):
             skipped.append(item)
         elif isinstance(item, Imported):
@@ -129,7 +130,7 @@ def keep_things(
         for thing in things:
             try:
                 new = archive.keep(memory.layers, _scope(thing, user, tenant), thing.kind, thing.body)
-                number[COUNTED.get(thing.kind, "others") if new else "known"] += 1
+                number[thing.kind if new else "known"] += 1
             except (InvalidTranscript, Conflict, NotFound) as error:
                 failed(thing, error)
     memory.wake()

@@ -22,6 +22,7 @@ RecollectError
 from __future__ import annotations
 
 import copyreg
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -77,11 +78,12 @@ class BudgetTooSmall(RecollectError, ValueError):
         )
 
     def _largest(self) -> str:
-        """The three largest of what must stay, the overhead among it, in words."""
-        parts = [(entry.shown, entry.label) for entry in self.ledger]
-        if self.overhead:
-            parts.append((self.overhead, f"the overhead of tools, reply and framing ({self.overhead})"))
-        return ", ".join(text for _, text in sorted(parts, key=lambda part: -part[0])[:3])
+        """The three largest of what must stay, memory by its sections; not what is small beside the largest."""
+        parts = Counter({"framing with any tools and room for the reply": max(0, self.overhead)})
+        for entry in self.ledger:
+            parts[entry.label] += entry.shown
+        named = parts.most_common(3)
+        return ", ".join(f"{label} ({tokens})" for label, tokens in named if tokens * 10 > named[0][1])
 
 
 class StoreError(RecollectError):

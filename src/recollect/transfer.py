@@ -52,9 +52,9 @@ def export_lines(memory: Memory, scope: Scope) -> Iterator[str]:
 
 
 def import_lines(memory: Memory, lines: Iterable[str | bytes], tenant: str = "default", first: int = 1) -> Counter[str]:
-    """Keep what the lines of an export hold, with ids and times; returns how much, by kind. Twice changes nothing.
+    """Keep what the lines of an export hold, with ids and times; returns how much is new, by kind, and "known".
 
-    A message that is there stays as it is, and gets the tags that it never had.
+    Twice changes nothing: a message that is there stays as it is, and gets the tags that it never had.
 
     A line that can't be used raises an error with its number, counted from `first`. Lines are kept in pages of 500:
     the pages before it stay, and maybe some lines of its own.
@@ -64,11 +64,11 @@ def import_lines(memory: Memory, lines: Iterable[str | bytes], tenant: str = "de
         found = [_parsed(line, number) for number, line in page if line.strip()]
         for item in together(joined(found)):
             if isinstance(item, list):
-                keep_things(memory, item, None, tenant, _refuse)
+                taken += keep_things(memory, item, None, tenant, _refuse)
             elif isinstance(item, Imported):
                 chat = memory.session(item.session, user=item.user or "", tenant=tenant)
-                keep_messages(chat, item.messages)
-        taken.update("message" if isinstance(item, Imported) else item.kind for item in found)
+                new = keep_messages(chat, item.messages)
+                taken += Counter(message=new, known=len(item.messages) - new)
     return taken
 
 

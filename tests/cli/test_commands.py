@@ -388,7 +388,7 @@ def test_a_question_without_words_is_refused(trip: Run, command: list[str]) -> N
     [
         (["import", "nofile.json"], "name an export file that can"),
         (["import", "-"], "name an export as JSON"),
-        (["documents", "add", "nofile.md"], "there is no file nofile.md"),
+        (["documents", "add", "nofile.md"], "there is no file nofile.md: name one that is there, or pipe a text in"),
         (["chat", "Hi", "--model", "nope:x"], "model 'nope:x' is not known"),
         (["remember", " ", "x"], "the key is empty"),
         (["tools", "add", "x", "--source", ""], "the source is empty"),

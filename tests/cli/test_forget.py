@@ -18,6 +18,7 @@ def test_forget_shows_what_would_go_and_asks(trip: Run) -> None:
     assert "\n  and 2 facts\n" in trip("forget", first, "--session", "trip", said="n\n", code=1).stderr
     assert len(parsed(trip, "history", "--session", "trip")) == 3
     assert len(parsed(trip, "facts")) == 3
+    assert trip("forget", "--session", "trip", "--yes").stdout == "Gone for good: 3 messages, 3 facts.\n"
 
 
 def test_forget_shows_a_line_of_a_long_message(run: Run) -> None:

@@ -94,6 +94,22 @@ def test_inside_an_agents_loop_the_summary_stays_as_it_was(memory: Memory) -> No
     assert chat.context(None, 4_000).memory == first.memory
 
 
+@pytest.mark.parametrize("words", (10, 82, 94))
+def test_the_summary_has_what_was_recalled_once_that_has_no_room(memory: Memory, words: int) -> None:
+    chat = memory.session("cabin", user="ada")
+    chat.add_turn("We decided to rent the cabin in Norway.", "Noted.")
+    for _ in range(40):
+        chat.add_turn("Thanks!", "You are welcome! " * 10)
+    memory.drain()
+    chat.add("user", "Which cabin did we decide to rent in Norway?")
+    first = {line.section: line.rule for line in chat.context(None, 400).offered}
+    assert first == {"summary": "less what is recalled", "episodic": "fits"}
+    chat.add(Message("assistant", (ToolCall("c1", "look", "{}"),)))
+    chat.add(Message("tool", (ToolResult("c1", "nothing " * words),)))
+    later = {line.section: line.rule for line in chat.context(None, 400).offered}
+    assert (later["episodic"] == "no room") == (later["summary"] != "less what is recalled")
+
+
 @pytest.mark.parametrize("question", ["Which volcano erupted near Reykjavik?", "Where does my sister live?"])
 def test_a_question_that_was_added_recalls_what_it_recalls_before_it_is_added(
     memory: Memory, clock: ManualClock, question: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 
 import pytest
@@ -73,8 +74,18 @@ def test_a_name_after_a_mere_sorry_is_whom_one_speaks_to() -> None:
     assert [one.value for one in extract("I live in Rome. Sorry, Peter.", SAID)] == ["Rome"]
 
 
-def test_a_long_message_without_an_end_takes_no_longer_than_others() -> None:
-    assert corrected("Rome " * 100_000 + "no, Naples")[1] == ()
+@pytest.mark.parametrize(
+    "text", ["I work at Acme. No Saturdays.", "I work at Acme, no Wifi.", "I work at Acme - no PC!"]
+)
+def test_what_there_is_none_of_is_no_correction(text: str) -> None:
+    assert [one.value for one in extract(text, SAID)] == ["Acme"]
+
+
+@pytest.mark.parametrize("shouted", ["NO, ", "NO WAIT RATHER SORRY, "])
+def test_shouting_takes_time_in_proportion_to_its_length(shouted: str) -> None:
+    started = time.thread_time()
+    assert corrected(shouted * 2_500)[1] == ()
+    assert time.thread_time() - started < 1
 
 
 NAMES = st.sampled_from(["Tom", "Tim", "Ann", "Mary Lou"])

@@ -235,6 +235,11 @@ def test_whom_one_mentions_is_known() -> None:
     assert one("My manager is called Farida.").key == "manager"
 
 
+@pytest.mark.parametrize("text", ["hi im anna everyone", "hi im sam help", "I love Stephen King's It"])
+def test_whom_one_greets_is_no_surname_nor_half_a_title_something_to_love(text: str) -> None:
+    assert extract(text, SAID) == []
+
+
 def test_an_abbreviation_ends_no_sentence() -> None:
     assert one("I have an appointment with Dr. Smith on Friday at 3pm.").value == "appointment with Dr. Smith at 3pm"
 

@@ -157,7 +157,7 @@ def _conversation_is_as_it_was(context: Context, talk: list[Message], question: 
     assert places == sorted(places)
     came = {message.id: message for message in talk}
     changed = {message.id for message in said_before if came.get(message.id, message) != message}
-    assert changed == {message.id for message in said_before if message.id in context.shortened}
+    assert changed == set(context.shortened)
     lines = {id: line for line in context.receipt.lines if line.section == "working" for id in line.sources}
     assert all(lines[id].tokens == COUNTS.message(came[id]) > lines[id].shown for id in changed)
 

@@ -8,13 +8,14 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recollect import BudgetTooSmall, ConfigError, Message, Settings, estimate
+from recollect import BudgetTooSmall, ConfigError, Message, Settings, ToolCall, ToolResult, estimate
 from recollect.flow.assemble import Shown
 from recollect.flow.limits import Limits
 from recollect.flow.room import STEP, Room, View, firm_turns
+from recollect.flow.squeeze import OLD_RESULT_TOKENS
 from recollect.flow.window import Window
 from recollect.tokens import count_message
 from recollect.types import Role
@@ -67,8 +68,8 @@ class Shows:
         window = Window(count, limits, self.room.overhead)
         window.extend(self.talk)
         left_out = len(self.talk) - len(window.messages)
-        shown = Shown(window.messages, window.tokens, window.overhead, left_out)
-        return View(shown, 1, len(self.talk), 0, 0, (0, 0), window.with_turns(firm_turns(self.room.settings)))
+        shown = Shown(window.messages, window.tokens, window.overhead, left_out, window.shortened)
+        return View(shown, 1, len(self.talk), 0, 0, (0, 0), window.newest(firm_turns(self.room.settings)))
 
 
 class Refuses:
@@ -143,6 +144,29 @@ def test_turns_that_memory_cannot_push_out_are_shown_where_they_have_room(words:
     if room.overhead + sum(map(count, firm)) <= prompt(room) - STEP:
         shown = room.view(Shows(room, talk)).shown.messages
         assert list(shown[-len(firm) :]) == firm
+
+
+@example(1_500, 2_000, False, 80)
+@example(1_500, 2_000, True, 110)
+@given(st.integers(0, 2_000), st.integers(1, 2_000), st.booleans(), st.integers(60, 160))
+def test_the_last_result_is_shown_whole_where_memory_can_give_way(old: int, new: int, ask: bool, share: int) -> None:
+    talk = [
+        *(Message("user", "Hello."), Message("assistant", "Hi.")),
+        *(Message("user", "Read it."), *step("a", old), *step("b", new)),
+    ]
+    if ask:
+        talk.append(Message("user", "And then?"))
+    budget = Settings().reply_tokens + sum(map(count, talk)) * share // 100
+    room = Room.of(None, None, 3, budget, Settings(), count)
+    if room.overhead + sum(map(count, talk)) <= prompt(room):
+        assert list(room.view(Shows(room, talk)).shown.messages) == talk
+    elif not ask and room.overhead + sum(map(count, talk)) - count(talk[4]) + OLD_RESULT_TOKENS <= prompt(room):
+        assert room.view(Shows(room, talk)).shown.messages[-1] == talk[-1]
+
+
+def step(call: str, words: int) -> tuple[Message, Message]:
+    result = ToolResult(call, "word " * words)
+    return Message("assistant", (ToolCall(call, "read", "{}"),)), Message("tool", (result,))
 
 
 def test_a_question_that_has_no_room_is_told_beside_the_system_text() -> None:

@@ -177,8 +177,14 @@ def talk(turns: int = 20) -> list[Message]:
 def test_the_schemas_of_tools_count() -> None:
     schema = {"name": "weather", "description": "word " * 300}
     assert fit(talk(), tools=[schema]).tokens >= fit(talk()).tokens + 300
-    with pytest.raises(BudgetTooSmall, match="the overhead of tools, reply and framing"):
+    with pytest.raises(BudgetTooSmall, match="framing with any tools and room for the reply"):
         fit(talk(), 200, tools=[schema])
+
+
+def test_what_takes_most_is_named_by_its_id_or_its_number_from_1_and_nothing_small_beside_it() -> None:
+    for message, named in ((Message("user", "word " * 500), "41"), (Message("user", "word " * 500, id="m7"), "m7")):
+        with pytest.raises(BudgetTooSmall, match=rf"takes most: user message {named} \(\d+\)$"):
+            fit([*talk(), message], 100)
 
 
 def test_a_receipt_is_stable_json_and_a_table() -> None:

@@ -72,6 +72,8 @@ ASKED = [
     ("Which books did I read?", ["Dune"], "flight"),
     ("remind me what the wifi pasword is", ["troll1234"], "present"),
     ("what did I ask you to remind me of?", ["buy a present for Theo"], "wifi"),
+    ("what should I be reminded of?", ["buy a present for Theo"], "wifi"),
+    ("What should you remind me about?", ["buy a present for Theo"], "wifi"),
     ("Do I have plans for today?", ["dentist appointment"], "flight|present"),
     ("what are my habits", ["go for a run"], "jazz"),
     ("how should you answer me?", ["short"], "jazz"),
@@ -166,8 +168,37 @@ def test_what_is_said_now_overrules_what_was_known(memory: Memory, said: str, qu
     assert told.startswith("From memory:") and gone not in told
 
 
-@pytest.mark.parametrize("said", ["hi", "Hello there!", "thanks", "ok"])
-def test_a_greeting_is_no_search(memory: Memory, said: str) -> None:
+@pytest.mark.parametrize(
+    ("said", "question", "answered"),
+    [
+        ("My mother's birthday is 4 May.", "When is my birthday?", False),
+        ("My mother's birthday is 4 May.", "When is my mother's birthday?", True),
+        ("My sister Nadia lives in Oslo.", "Where do I live?", False),
+        ("My mother's birthday is 4 May. I live in Rome.", "When is my birthday?", False),
+        ("My mother's birthday is 4 May. I live in Rome.", "Where do I live?", True),
+        ("I had cake on my birthday, 3 May.", "When is my birthday?", True),
+        ("My brother is allergic to nuts.", "What am I allergic to?", False),
+    ],
+)
+@pytest.mark.parametrize("later", [False, True], ids=["at once", "later"])
+def test_what_is_known_of_someone_else_answers_no_question_about_oneself(
+    tmp_path: Path, said: str, question: str, answered: bool, later: bool
+) -> None:
+    with Memory.open(tmp_path / "memory.db", embedder=None) as memory:
+        answer(memory.session("before", user="ada"), said)
+        memory.drain()
+        told = answer(memory.session("after" if later else "before", user="ada"), question)
+    assert (told != NOTHING) == answered, told
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "hi", "Hello there!", "thanks", "ok", "Remind me to renew my passport before the trip", "Tell Anna I said hi",
+        "Please tell my sister that I'm late.", "Can you remind me to call Theo?", "ask Jonas about the wifi",
+    ],
+)  # fmt: skip
+def test_what_asks_for_no_answer_is_no_search(memory: Memory, said: str) -> None:
     assert llm.open("recall:").complete(memory.session("today", user="ada").context(said).prompt).text == READ
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import time
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect import Message
 from recollect.flow.fence import CLOSE, OPEN, SAYS, heading
 from recollect.flow.pack import CUT
-from recollect.llm.quoting import LONGEST, Line, part_about, reply_to, said_of
+from recollect.llm.quoting import LONGEST, Line, part_about, remembered, reply_to, said_of
 from recollect.llm.recall import answer
 
-TEXTS = st.text(st.sampled_from("ab xyz\t"), max_size=3 * LONGEST)
+TEXTS = st.lists(st.sampled_from(["ab ", " xyz", " a\t", "b", " ", "-" * 300]), max_size=300).map("".join)
 
 
 def ask(question: str, *lines: str, facts: str = "") -> str:
@@ -57,6 +59,44 @@ def test_a_line_that_nothing_answers_has_no_reply() -> None:
     assert [reply_to(lines, n) for n in range(3)] == [None] * 3
 
 
+def of_documents(question: str, *lines: str) -> list[str]:
+    memory = "\n".join([OPEN, SAYS, heading("documents"), *lines, CLOSE])
+    return answer([Message("user", f"{memory}\n\n{question}")]).splitlines()[3:]
+
+
+KETTLE = """[document kettle.md › Kettle] # Kettle
+
+## Descaling
+Fill it with vinegar, boil it twice.
+Rinse it.
+
+## Warranty ##
+It ends after 24 months."""
+
+
+def test_a_heading_brings_the_text_under_it() -> None:
+    assert of_documents("How do I descale the kettle?", KETTLE) == [
+        "> [document kettle.md › Kettle › Descaling] Fill it with vinegar, boil it twice.",
+        "> [document kettle.md › Kettle › Descaling] Rinse it.",
+    ]
+    ends = "> [document kettle.md › Kettle › Warranty] It ends after 24 months."
+    assert of_documents("What about the warranty?", KETTLE) == [ends]
+    assert ends in of_documents("Tell me about the kettle", KETTLE)
+
+
+def test_a_heading_with_nothing_under_it_is_quoted_itself() -> None:
+    lists = ("[document todo.md] # Buy milk", "# Call the plumber", "[document b.md] # Oslo", "Trams.")
+    assert of_documents("Who is the plumber?", *lists) == ["> [document todo.md] # Call the plumber"]
+    assert of_documents("What should I buy?", *lists) == ["> [document todo.md] # Buy milk"]
+    assert of_documents("What is in Oslo?", *lists) == ["> [document b.md › Oslo] Trams."]
+
+
+@given(st.lists(st.sampled_from(["[document a.md › x] # x", "# y", "## y", "### z", "p", "", "[document b.md] q"])))
+def test_every_line_of_a_document_but_headings_is_there_to_quote_once_in_order(lines: list[str]) -> None:
+    found = [line.text.rpartition("] ")[2] for line in remembered("\n".join([heading("documents"), *lines]))]
+    assert [text for text in found if text in "pq"] == [line[-1] for line in lines if line and line[-1] in "pq"]
+
+
 def test_of_a_long_line_the_part_that_matters_is_quoted_with_its_speaker() -> None:
     log = "ok pkg 0.1s " * 200 + "FAIL billing TestRounding " + "ok pkg 0.1s " * 200
     told = ask("Why did TestRounding fail?", f"tool: {log}")
@@ -67,6 +107,12 @@ def test_of_a_long_line_the_part_that_matters_is_quoted_with_its_speaker() -> No
 def test_a_part_is_words_of_the_line_in_their_order_and_has_one_that_is_asked_for(text: str, asked: set[str]) -> None:
     part = part_about(text, asked, lambda word: {word})
     assert part.removeprefix(f"{CUT} ").removesuffix(f" {CUT}") in text
-    assert part == text if len(text) <= LONGEST else len(part) <= len(text) + 2 * len(f"{CUT} ")
+    assert part == text if len(text) <= LONGEST else len(part) <= LONGEST + 2 * len(f"{CUT} ")
     if asked & set(text.split()):
         assert asked & set(part.split())
+
+
+def test_a_long_line_full_of_what_is_asked_for_takes_time_in_proportion_to_its_length() -> None:
+    started = time.thread_time()
+    assert len(part_about("the door code is " * 8_000, {"door", "code"}, lambda word: {word})) <= LONGEST + 10
+    assert time.thread_time() - started < 3

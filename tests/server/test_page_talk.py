@@ -20,6 +20,13 @@ pytestmark = needs_chromium
 
 COMPOSED = "e => e.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', keyCode: 229, bubbles: true }))"
 
+SET_IN = """async said => {
+    const { h, prose } = await import("/inspector/dom.js");
+    const start = performance.now();
+    const set = h("div", {}, prose(said));
+    return [performance.now() - start, set.querySelectorAll("code").length];
+}"""
+
 
 def test_what_was_written_is_there_on_the_way_back(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
@@ -58,6 +65,23 @@ def test_a_double_click_on_send_does_not_stop_the_answer(tab: Any) -> None:
         page.get_by_role("button", name="Send").dblclick()
         model.go_on.release(2)
         expect(page.locator(".bubble.assistant p")).to_have_text("One two.")
+
+
+def test_a_double_click_on_stop_does_not_send_again(tab: Any) -> None:
+    model = Scripted("One ", wait=True)
+    with Memory.open(":memory:", embedder=None) as memory, chatting(memory, model) as url, tab(url) as found:
+        page = found.open("chat")
+        enter(page, "Message", "Count.")
+        assert model.asked.wait(30)
+        page.get_by_role("button", name="Stop").click()
+        page.get_by_role("button", name="Send").hover()
+        page.mouse.down(click_count=2)
+        page.mouse.up(click_count=2)
+        expect(page.get_by_label("Message", exact=True)).to_have_value("Count.")
+        page.get_by_role("button", name="Send").click()
+        model.go_on.release(2)
+        expect(page.locator(".bubble.assistant p")).to_have_text("One")
+        assert len(model.seen) == 2
 
 
 def test_the_enter_that_ends_a_composed_word_sends_nothing(service: Running, tab: Any) -> None:
@@ -165,6 +189,44 @@ def test_headings_lists_and_tables_of_an_answer_are_set(tab: Any) -> None:
         expect(answer.locator("p").last).to_have_text("#no heading, 3 - 1")
         left = answer.locator("li").evaluate_all("all => all.map(e => e.lastChild.getBoundingClientRect().left)")
         assert left[0] == left[2] < left[1]
+
+
+def test_what_is_no_table_keeps_its_bars_and_each_row_of_one_is_shown(tab: Any) -> None:
+    said = (
+        "|x| < |y|\n\n| a | b |\n| :-- | - |\n| - | - |\n| `x \\| y` | 2 |\n\n# One\n### Two\n#### \n"
+        + " " * 4_000
+        + "- deep"
+    )
+    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
+        memory.session("trip", user="ada").add_turn("How?", said)
+        answer = found.open("chat").locator(".bubble.assistant")
+        expect(answer.locator("p").first).to_have_text("|x| < |y|")
+        expect(answer.get_by_role("columnheader")).to_have_text(["a", "b"])
+        expect(answer.locator("td")).to_have_text(["-", "-", "x | y", "2"])
+        expect(answer.get_by_role("heading", level=2)).to_have_text("One")
+        expect(answer.get_by_role("heading", level=4)).to_have_text("Two")
+        expect(answer.get_by_role("heading")).to_have_count(2)
+        assert answer.evaluate("e => e.scrollWidth <= e.parentElement.clientWidth")
+
+
+def test_an_answer_is_set_in_time_in_proportion_to_its_length(sample: Running, tab: Any) -> None:
+    with tab(sample.url) as found:
+        page = found.open("chat")
+        assert page.evaluate(SET_IN, "`a`" * 65_000)[1] == 65_000
+        for said in ("**a** ", " "):
+            few, many = (min(page.evaluate(SET_IN, f"a{said * n}b")[0] for _ in range(2)) for n in (7_500, 30_000))
+            assert many < 10 * max(few, 30), said
+
+
+def test_a_long_answer_is_not_set_anew_with_each_of_its_words(tab: Any) -> None:
+    model = Scripted(*["- item\n"] * 2_000)
+    with Memory.open(":memory:", embedder=None) as memory, chatting(memory, model) as url, tab(url) as found:
+        page = found.open("chat")
+        page.evaluate("globalThis.times = 0; addEventListener('came', () => { times += 1 }, true)")
+        enter(page, "Message", "Count.")
+        expect(page.locator("#status")).to_have_text("Answered.")
+        expect(page.locator(".bubble.assistant li")).to_have_count(2_000)
+        assert 0 < page.evaluate("times") < 1_000
 
 
 def test_each_message_of_a_chat_has_its_time(sample: Running, tab: Any) -> None:

@@ -94,3 +94,13 @@ def test_a_request_that_is_too_large_is_told_in_the_shape_that_clients_read() ->
     assert refused.value.status_code == 413
     assert "the body has more than 1,000 bytes" in str(refused.value)
     assert refused.value.type == "Refused"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_message_over_the_budget_is_told_as_openai_tells_it_and_the_conversation_goes_on(stream: bool) -> None:
+    with running(model="recall:") as proxy:
+        with pytest.raises(openai.BadRequestError) as refused:
+            ask(client(proxy), {"role": "user", "content": "word " * 30_000}, stream=stream)
+        assert (refused.value.code, refused.value.type) == ("context_length_exceeded", "BudgetTooSmall")
+        assert "send that shorter or in parts" in str(refused.value) and "`budget`" not in str(refused.value)
+        ask(client(proxy), HELLO)

@@ -13,7 +13,7 @@ from recollect.types import Scope
 from tests.server.rest import ADA, HELLO, add, listed
 from tests.server.running import Running
 
-KINDS = ("messages", "documents", "facts", "excerpts", "records", "items")
+KINDS = ("messages", "documents", "facts", "excerpts", "records", "items", "known")
 
 
 def test_what_was_exported_is_imported_with_ids_and_times(service: Running) -> None:
@@ -24,9 +24,9 @@ def test_what_was_exported_is_imported_with_ids_and_times(service: Running) -> N
     assert lines.headers["content-type"].startswith("application/jsonl")
     assert len(lines.text.splitlines()) == 1_204
     service.http.post("/forget", params={"user": "ada"}, json={})
-    for _ in range(2):
+    for new in ("messages", "known"):
         taken = service.http.post("/import", content=lines.content, headers={"content-type": "Application/JSONL"})
-        assert taken.json() == {**dict.fromkeys(KINDS, 0), "messages": 1_204}
+        assert taken.json() == {**dict.fromkeys(KINDS, 0), new: 1_204}
         assert listed(service, limit=1_000, after=0) == before
     assert service.http.get("/session", params=ADA).json()["messages"] == 1_203
 
@@ -44,7 +44,8 @@ def test_an_export_is_sent_in_few_pieces(service: Running) -> None:
 def test_all_that_was_put_in_is_exported_and_imported(service: Running) -> None:
     add(service, HELLO)
     service.http.post("/facts", params={"user": "ada"}, json={"key": "city", "value": "Oslo"})
-    service.http.post("/facts", params={"user": "ada"}, json={"key": "city", "value": None})
+    ended = service.http.post("/facts", params={"user": "ada"}, json={"key": "city", "value": None})
+    assert (ended.status_code, ended.json()) == (200, {"item": None})
     service.http.post(
         "/documents", params={"user": "ada"}, json={"name": "guide", "text": "Water it.", "metadata": {"a": 1}}
     )
@@ -56,9 +57,9 @@ def test_all_that_was_put_in_is_exported_and_imported(service: Running) -> None:
     before = [service.http.get(path, params=ADA).json() for path in told]
     service.http.post("/forget", params={"user": "ada"}, json={})
     assert service.http.get("/export", params={"user": "ada"}).text == ""
-    for _ in range(2):
+    for counts in ({**dict.fromkeys(KINDS, 1), "facts": 2, "known": 0}, {**dict.fromkeys(KINDS, 0), "known": 7}):
         taken = service.http.post("/import", content=lines.content, headers={"content-type": "application/jsonl"})
-        assert taken.json() == {**dict.fromkeys(KINDS, 1), "facts": 2}
+        assert taken.json() == counts
         assert service.http.get("/export", params={"user": "ada"}).text == lines.text
         assert [service.http.get(path, params=ADA).json() for path in told] == before
 

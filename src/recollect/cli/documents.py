@@ -38,7 +38,10 @@ def add(
     with telling_errors():
         for file in files:
             if file != "-" and not (file and Path(file).exists()):
-                raise ConfigError(f"there is no file {file or repr(file)}: name one that is there; nothing was kept")
+                pipe = "or pipe a text in, with - as the file and a --name"
+                raise ConfigError(
+                    f"there is no file {file or repr(file)}: name one that is there, {pipe}; nothing was kept"
+                )
     with remembering(store, user, must_exist=False) as chat, bar("Reading") as progress:
         kept = []
         for n, file in enumerate(files, 1):

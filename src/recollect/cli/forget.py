@@ -49,16 +49,16 @@ def forget(
             raise ConfigError("give ids of messages, or --everything, not both")
         if yes and not ids and not everything and not given(called, "session"):
             raise ConfigError("say what is to go: ids of messages, --session NAME, or --everything; nothing was erased")
-        messages = _going(chat, ids, everything)
+        messages, scope = _going(chat, ids, everything), chat.scope.owner if everything else chat.scope
+        along = _along(chat, scope, ids)
         if not yes:
-            _show(chat, messages, ids, everything)
+            _show(chat, messages, ids, along, everything)
             confirm("Erase this for good?")
-        erased = chat.memory.forget(chat.scope.owner if everything else chat.scope, ids or None)
+        erased = chat.memory.forget(scope, ids or None)
         if not any(dataclasses.astuple(erased)):
             raise NotFound(f"nothing is kept of {chat.scope.user}: is another meant by --user, or another --store?")
-    others = f"{counted(erased.records, 'thing')} {'kept beside' if everything else 'learned'}"
-    told = f"Gone for good: {counted(erased.messages, 'message')}, and {others}."
-    answer(as_json, dataclasses.asdict(erased), told)
+    told = ", ".join([f"Gone for good: {counted(erased.messages, 'message')}", *along])
+    answer(as_json, dataclasses.asdict(erased), f"{told}.")
 
 
 def _going(chat: Session, ids: list[str] | None, everything: bool) -> list[Entry]:
@@ -75,7 +75,7 @@ def _going(chat: Session, ids: list[str] | None, everything: bool) -> list[Entry
     return found
 
 
-def _show(chat: Session, messages: list[Entry], ids: list[str] | None, everything: bool) -> None:
+def _show(chat: Session, messages: list[Entry], ids: list[str] | None, along: list[str], everything: bool) -> None:
     scope = chat.scope.owner if everything else chat.scope
     total = len(messages) if ids else sum(session.messages for session in each_session(chat.memory.store.log, scope))
     what = "all that is kept of" if everything else f"session {scope.session} of"
@@ -85,12 +85,12 @@ def _show(chat: Session, messages: list[Entry], ids: list[str] | None, everythin
         err.print(f"  {entry.message.role}: {words}", no_wrap=True, overflow="ellipsis")
     if total > SAMPLE:
         note(drawn(f"  \u2026 and {total - SAMPLE:,} more"))
-    if along := _along(chat, scope, ids):
+    if along:
         note(f"  and {', '.join(along)}")
 
 
 def _along(chat: Session, scope: Scope, ids: list[str] | None) -> list[str]:
-    """How much else would go, in words."""
+    """How much else goes, in words."""
     from recollect.retention import KINDS
 
     going = chat.memory.would_forget(scope, ids or None).records

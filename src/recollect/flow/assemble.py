@@ -19,6 +19,7 @@ from recollect.flow.fence import TITLES, block, with_memory
 from recollect.flow.fill import FIRM, PRIORITY, Fill, Filled, Offer, TopK
 from recollect.flow.limits import Limits
 from recollect.flow.receipt import Line
+from recollect.flow.shorten import WORDS_CUT
 from recollect.flow.turns import answerable, turns
 from recollect.flow.window import Window
 from recollect.frozen import EMPTY
@@ -52,8 +53,9 @@ class Shown:
 
     @property
     def ids(self) -> frozenset[str]:
-        """The messages it shows whole: what was cut out of others may be quoted."""
-        return frozenset(message.id for message in self.messages if message.id and message.id not in self.shortened)
+        """The messages of which it shows all words: what was cut out of others may be quoted."""
+        cut = {message.id for message in self.messages if message.id in self.shortened and WORDS_CUT in message.text}
+        return frozenset(message.id for message in self.messages if message.id) - cut
 
 
 def assemble(
@@ -164,7 +166,8 @@ def _cut(window: Shown, tokens: int, min_turns: int, counts: Counts) -> Shown:
     smaller = Window(counts.message, limits, window.overhead)
     smaller.extend(messages)
     fewer = len(messages) - len(smaller.messages)
-    shortened = {**smaller.shortened, **window.shortened}
+    came = {**smaller.shortened, **window.shortened}
+    shortened = {message.id: came[message.id] for message in smaller.messages if message.id in came}
     return Shown(smaller.messages, smaller.tokens, window.overhead, window.left_out + fewer, shortened)
 
 

@@ -34,6 +34,7 @@ LONGEST_FIRM: Final = 100
 REPEATING: Final = (*FIRM, "episodic")
 """Sections that repeat messages: a candidate is left out where the conversation shows one of its messages."""
 IN_CONVERSATION: Final = "in the conversation"
+RECALLED: Final = "less what is recalled"
 OUTSIDE_MEMORY: Final = "documents"
 """The section that `memory_tokens` does not cover."""
 HANDS_ON_LEAST: Final = "tools"
@@ -139,7 +140,7 @@ class Fill:
             if left.text != summary.text:
                 place = next(n for n, line in enumerate(lines) if line.shown and line.text == summary.text)
                 shown = self._cost(left) if left.text else 0
-                rule, tokens = "less what is recalled", lines[place].tokens
+                rule, tokens = RECALLED, lines[place].tokens
                 lines[place] = Line.of(left if left.text else summary, tokens, shown, rule)
             kept += [left] if left.text else []
         return replace(filled, taken={**filled.taken, "summary": kept}, lines=lines)

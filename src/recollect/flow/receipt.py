@@ -36,8 +36,8 @@ class Entry:
 
     @property
     def label(self) -> str:
-        """The line in a few words, for an error."""
-        return f"message {self.index} ({self.role}, {self.shown})"
+        """Which message it is, for an error: by its id, else by its number from 1."""
+        return f"{self.role} message {self.id or self.index + 1}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +142,8 @@ class Line:
 
     @property
     def label(self) -> str:
-        """The line in a few words, for an error."""
-        if self.section in CONVERSATION and self.sources:
-            return f"message {self.sources[0]} ({self.section}, {self.shown})"
-        return f"{self.section} ({self.shown})"
+        """What it belongs to, for an error: a message of the conversation by its id, or the section."""
+        return f"message {self.sources[0]}" if self.section in CONVERSATION and self.sources else self.section
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from recollect.flow.assemble import Shown
 from recollect.flow.fence import with_memory
 from recollect.flow.limits import Limits
 from recollect.flow.receipt import Line
+from recollect.flow.window import Newest
 from recollect.settings import Settings
 from recollect.types import Message
 
@@ -36,7 +37,7 @@ class View:
     `first` is the first message after the cut, `last` the newest; `asked` is the last one that a user wrote (0 where
     none is shown), at position `asked_at` of the store. `before` identifies what comes before `first`: how many
     messages there are, and the position where they end. A session that was erased and begun anew has another.
-    `least` is what the turns take that other sections can't push out.
+    `newest` is what the turns take that other sections can't push out.
     """
 
     shown: Shown
@@ -45,7 +46,7 @@ class View:
     asked: int
     asked_at: int
     before: tuple[int, int]
-    least: int
+    newest: Newest
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,16 +114,26 @@ class Room:
         yield from (replace(limits, whole=False) for limits in (tight, *follow[1:]))
 
     def _spared(self, view: View, roomy: Limits, show: Callable[[Limits], View]) -> View:
-        """The view; where its cut took turns that memory can't push out, a wider one, if that has room for them."""
-        if not view.shown.left_out or roomy.last_messages:
+        """The view; where its cut took of what memory can't push out, a wider one, if that has room for it.
+
+        That is, of as many of these as there is room for: the newest turns as they came, the last message, turns.
+        """
+        newest, firm = view.newest, firm_turns(self.settings)
+        if not (view.shown.left_out or view.shown.shortened) or roomy.last_messages:
             return view
         wide = self._leaving(math.ceil(self._tokens("question") / STEP) * STEP)
-        if not (roomy.budget or 0) * roomy.low_water < view.least <= (wide.budget or 0):
-            return view
-        try:
-            return show(replace(wide, min_turns=max(firm_turns(self.settings), wide.min_turns)))
-        except BudgetTooSmall:
-            return view
+        low, most = (roomy.budget or 0) * roomy.low_water, wide.budget or 0
+        for turns, hopeful, whole in (
+            (firm, low < newest.came <= most, True),
+            (roomy.min_turns, newest.cut, True),
+            (firm, low < newest.tokens <= most, False),
+        ):
+            if hopeful:
+                with suppress(BudgetTooSmall):
+                    wider = show(replace(wide, min_turns=max(turns, wide.min_turns)))
+                    if not (whole and wider.newest.cut):
+                        return wider
+        return view
 
     def _leaving(self, free: int) -> Limits:
         """The limits of a window that leaves `free` tokens of the prompt to others."""

@@ -15,6 +15,7 @@ Count: TypeAlias = Callable[[Message], int]
 
 IMAGE_CUT: Final = "[image cut]"
 FILE_CUT: Final = "[file cut]"
+WORDS_CUT: Final = "characters cut …]"
 _LOOKED_AT: Final = 1_000
 _BASE64: Final = re.compile(r"(?<![\w+/-])[\w+/-]{500}", re.ASCII)
 """A file as text; other words are never as long, and JSON, addresses and code have other signs between theirs."""
@@ -33,7 +34,7 @@ def shorten_text(text: str, limit: int, count: Count) -> str:
         keep = 0 if keep < 16 else keep
         head = keep * 2 // 3
         tail = len(text) - (keep - head)
-        short = f"{text[:head]}\n[… {tail - head:,} characters cut …]\n{text[tail:]}"
+        short = f"{text[:head]}\n[… {tail - head:,} {WORDS_CUT}\n{text[tail:]}"
         tokens = count(Message("tool", short))
     return short if tokens < whole else text
 

@@ -18,10 +18,14 @@ ITEMS: Final = "openai-responses"
 
 @dataclass(slots=True, eq=False)
 class Turn:
-    """A turn by the indexes of its messages: where it starts, those that are still `live`, and their tokens."""
+    """A turn by the indexes of its messages: where it starts, those that are still `live`, and their tokens.
+
+    `came` are the tokens of all its messages as they came.
+    """
 
     start: int
     cost: int = 0
+    came: int = 0
     live: list[int] = field(default_factory=list)
     pinned: bool = False
 

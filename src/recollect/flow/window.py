@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from recollect.errors import BudgetTooSmall
 from recollect.flow.limits import Limits
@@ -21,6 +21,15 @@ from recollect.flow.shorten import Count
 from recollect.flow.squeeze import Edit, ladder
 from recollect.flow.turns import Turn, steps
 from recollect.types import Message, ToolCall, ToolResult
+
+
+class Newest(NamedTuple):
+    """The tokens of the last turns as they are shown and as they `came`; whether the last message is `cut`."""
+
+    tokens: int
+    came: int
+    cut: bool
+
 
 OLDEST: Final = Edit(None, 0, "oldest turns")
 FORGOTTEN: Final = Message("system")
@@ -103,15 +112,17 @@ class Window:
         self.check()
         return self._tokens
 
-    def with_turns(self, number: int) -> int:
-        """The tokens of the last `number` turns, shown or not, together with what always stays."""
+    def newest(self, number: int) -> Newest:
+        """What the last `number` turns take, shown or not, together with what always stays."""
         self._settle()
-        shown = sum(turn.cost for turn in self._turns[self._first :])
-        return self._tokens - shown + sum(turn.cost for turn in self._turns[-number:])
+        kept = self._tokens - sum(turn.cost for turn in self._turns[self._first :])
+        last = self._turns[-number:]
+        return Newest(kept + sum(turn.cost for turn in last), kept + sum(turn.came for turn in last), self._ends_cut())
 
     @property
     def shortened(self) -> dict[str, int]:
         """The tokens that each message came with of which only a part is shown, by its id."""
+        self.check()
         return {self._messages[i].id: self._counts[i] for i in self._shown() if i in self._edits} if self._edits else {}
 
     @property
@@ -194,6 +205,7 @@ class Window:
             self._turns.append(Turn(index))
         turn = self._turns[-1]
         turn.cost += tokens
+        turn.came += tokens
         turn.live.append(index)
         if message.metadata and message.pinned:
             turn.pinned = True
@@ -222,6 +234,7 @@ class Window:
             self._full = 0
             late, early = self._turns.pop(), self._turns[-1]
             early.cost += late.cost
+            early.came += late.came
             early.live += late.live
             early.pinned |= late.pinned
         return True
@@ -285,6 +298,13 @@ class Window:
         live = self._turns[-1].live if self._turns else []
         newest = [[], *steps(self._messages, live)][-1]
         return len(newest) >= self.limits.min_messages and newest == live[-len(newest) :]
+
+    def _ends_cut(self) -> bool:
+        """Whether the last message, or one of the results that it is among, is shortened."""
+        for index in reversed(self._turns[-1].live if self._turns else ()):
+            if index in self._edits or self._messages[index].role != "tool":
+                return index in self._edits
+        return False
 
     def _drop_turns(self, low: float) -> None:
         floor = self._floor()

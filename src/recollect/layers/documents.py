@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from recollect.answers import Candidate, Document, Passage
+from recollect.answers import UNDER, Candidate, Document, Passage
 from recollect.arguments import MAX_QUESTION, check_question
 from recollect.embed import Embedder, Reranker
 from recollect.embed.nearness import Nearness
@@ -333,7 +333,7 @@ def _digest(text: str) -> str:
 
 def _lead(headings: Sequence[str]) -> str:
     """The line that stands in front of a chunk's words in the index, so that it is found by its headings too."""
-    return " \u203a ".join(headings) + "\n" if headings else ""
+    return UNDER.join(headings) + "\n" if headings else ""
 
 
 def _chunk_id(name: str, part: Chunk) -> str:

@@ -67,7 +67,7 @@ def _pdf(path: Path) -> str:
         from pypdf import PdfReader
         from pypdf.errors import DependencyError
     except ImportError as error:
-        raise MissingExtra("pypdf", "pdf", f"reading {path.name}") from error
+        raise MissingExtra("pypdf", "pdf", "reading a PDF") from error
     try:
         reader = PdfReader(path)
         locked = reader.is_encrypted and not reader.decrypt("")

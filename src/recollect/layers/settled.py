@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 from recollect.answers import Candidate
 from recollect.flow.assemble import Shown
 from recollect.flow.context import Context
-from recollect.flow.fill import IN_CONVERSATION
+from recollect.flow.fill import IN_CONVERSATION, RECALLED
 from recollect.flow.receipt import Line
 from recollect.flow.turns import answerable, turns
 from recollect.layers.embedding import CHUNK
@@ -103,9 +103,9 @@ class Settled:
 
 
 def _decided(lines: Sequence[Line]) -> Offers:
-    """The same offers, left out by the same rules, but for what the conversation showed: it may no longer."""
+    """The same offers, left out by the same rules, but for what the conversation or recall had: it may no longer."""
     offers: dict[str, list[Candidate]] = {}
     for line in lines:
-        out = "" if line.kept or line.rule == IN_CONVERSATION else line.rule
+        out = "" if line.kept or line.rule in (IN_CONVERSATION, RECALLED) else line.rule
         offers.setdefault(line.section, []).append(line.offer(out))
     return offers

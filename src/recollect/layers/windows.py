@@ -87,7 +87,7 @@ class _Running:
         users = (message.id for message in reversed(messages) if message.role == "user")
         before = self.messages - max(0, len(self.places) - start)
         asked = self.by_id.get(next(users, ""), (0, 0))
-        return View(shown, first, self.last, *asked, (before, at), window.with_turns(min_turns))
+        return View(shown, first, self.last, *asked, (before, at), window.newest(min_turns))
 
 
 @dataclass(slots=True, eq=False)

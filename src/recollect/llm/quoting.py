@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from datetime import UTC, date, datetime, time
+from functools import cache
+from itertools import groupby, takewhile
 from typing import Final, NamedTuple
 
-from recollect.answers import Fact
+from recollect.answers import UNDER, Fact
 from recollect.flow.days import day_written, written
 from recollect.flow.facts import Statement, extract, known
 from recollect.flow.facts.spoken import read_line
@@ -18,6 +20,7 @@ from recollect.types import Message, with_zone
 
 EARLIER: Final = "Earlier in this conversation:"
 HABITS: Final = f"{TITLES['hints']}:"
+DOCUMENTS: Final = f"{TITLES['documents']}:"
 FACTS: Final = (f"{TITLES['profile']}:", f"{TITLES['facts']}:")
 UNKNOWN: Final = datetime(1, 1, 1, tzinfo=UTC)
 """When a fact was said whose line has no day."""
@@ -32,6 +35,8 @@ LONGEST: Final = 500
 _AROUND: Final = 80
 _ANY_WORD: Final = re.compile(r"\S+")
 _THEY: Final = re.compile(r"\b(?:he|she|they|his|her|their|him|them|it|its)\b", re.IGNORECASE)
+_SOURCE: Final = re.compile(r"(\[document .*?)\](?: |$)")
+_TITLE: Final = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t#]*")
 _JSON: Final = re.compile(r"""\s*[\[{]\s*(?:["\[{\]}]|$)""")
 _OPEN: Final = re.compile(f"^{OPEN}\n", re.MULTILINE)
 _CLOSE: Final = re.compile(f"^{CLOSE}", re.MULTILINE)
@@ -64,7 +69,36 @@ def memory_of(text: str) -> str:
 
 
 def remembered(memory: str) -> Iterator[Line]:
-    """The lines of a memory; what an answer of this kind quoted before is not quoted again, nor is a tool's JSON."""
+    """The lines of a memory, those of documents with the headings above them."""
+    for in_documents, lines in groupby(_lines(memory), key=lambda line: line.heading == DOCUMENTS):
+        yield from (_passages if in_documents else iter)(lines)
+
+
+def _passages(lines: Iterable[Line]) -> Iterator[Line]:
+    """The lines of documents, each with the headings above it; a heading itself only where nothing is under it."""
+    source, above, bare = "", dict[int, str](), None
+    for line in filter(lambda line: line.text, lines):
+        begins = _SOURCE.match(line.text)
+        text = line.text[begins.end() :] if begins else line.text
+        title = _TITLE.fullmatch(text)
+        level = len(title[1]) if title else 0
+        if bare and (begins or 0 < level <= max(above)):
+            yield bare
+        bare = None
+        if begins:
+            source, above = begins[1], {}
+        if title:
+            above = {n: name for n, name in above.items() if n < level} | {level: title[2]}
+            bare = line._replace(text=f"{source}] {text}")
+        else:
+            path = source + "".join(f"{UNDER}{name}" for name in above.values() if f"{UNDER}{name}" not in source)
+            yield line._replace(text=f"{path}] {text}") if begins or UNDER in path else line
+    if bare:
+        yield bare
+
+
+def _lines(memory: str) -> Iterator[Line]:
+    """The lines as they stand; what an answer of this kind quoted before is not quoted again, nor is a tool's JSON."""
     heading = day = ""
     readable = True
     for line in memory.split("\n"):
@@ -105,17 +139,19 @@ def part_about(text: str, asked: Set[str], words: Callable[[str], set[str]]) -> 
     """What was said in a line, as it is quoted: of a long one, the part with most of the words asked for."""
     if len(text) <= LONGEST:
         return text
-    found = [(word.start(), words(word[0]) & asked) for word in _ANY_WORD.finditer(text)]
-    telling = [(start, said) for start, said in found if said]
+    known = cache(words)
+    telling = [(word.start(), said) for word in _ANY_WORD.finditer(text) if (said := known(word[0]) & asked)]
 
-    def worth(start: int) -> int:
-        return len(set[str]().union(*(said for place, said in telling if start <= place < start + LONGEST - _AROUND)))
+    def worth(n: int) -> int:
+        end = telling[n][0] + LONGEST - 2 * _AROUND
+        near = takewhile(lambda one: one[0] < end, telling[n : n + LONGEST])
+        return len(set[str]().union(*(said for _, said in near)))
 
-    best = max((start for start, _ in telling), key=worth, default=0)
-    first = text.rfind(" ", 0, max(0, best - _AROUND)) + 1
-    last = text.find(" ", first + LONGEST)
-    part = text[first : last if last > 0 else None]
-    return f"{CUT + ' ' if first else ''}{part}{' ' + CUT if last > 0 else ''}"
+    best = telling[max(range(len(telling)), key=worth)][0] if telling else 0
+    first = text.rfind(" ", max(0, best - 2 * _AROUND), max(0, best - _AROUND)) + 1 or max(0, best - _AROUND)
+    last = text.rfind(" ", best + 1, first + LONGEST) if first + LONGEST < len(text) else len(text)
+    last = first + LONGEST if last < 0 else last
+    return f"{CUT + ' ' if first else ''}{text[first:last]}{' ' + CUT if last < len(text) else ''}"
 
 
 def said_before(messages: Sequence[Message]) -> Iterator[Line]:

@@ -69,6 +69,13 @@ _ASKS: Final = re.compile(
 """What is taken for a question: by the first words of a sentence, or a mark; and what begins with no word at all."""
 _STATES: Final = re.compile(r"(?:i|i'm|im|i've|i'd|i'll|we|we're|we've)\b(?!$)|.*[.!]$", re.IGNORECASE | re.DOTALL)
 """What is taken for a statement where it is no question. The rest may be words to look for, and is answered as such."""
+_BIDS: Final = re.compile(
+    r"(?:(?:please|and|so|but|ok|okay|hi|hello|hey),? )*(?:(?:can|could|will|would) you (?:please )?)?"
+    r"(?:remind (?:me|us) (?:to|that)"
+    r"|(?:tell|ask|remind) (?:him|her|them|my \w+|(?!(?:me|us|about)\b)(?-i:[A-Z][a-z]+)))\b[^.!?\n]*[.!?]*",
+    re.IGNORECASE,
+)
+"""What asks for something to be done, not for an answer: "Remind me to call Bo", "Tell Anna I said hi"."""
 _GREETS: Final = re.compile(
     r"(?:(?:hi|hello|hey|hallo|hola|good (?:morning|afternoon|evening|night)|thanks|thank you|thx|danke|gracias|ok|okay"
     r"|great|cool|nice|bye|goodbye|yes|no|sure)\b(?: there| again| very much| so much| a lot)?[\s!.,]*){1,5}",
@@ -131,15 +138,12 @@ _SAME: Final = {
 
 
 class _Source(NamedTuple):
-    """A fact or a line: how it would be told, the words it is found by, and whether it is a question itself.
+    """A fact, or the line at a place among the lines: the words it is found by, and whether it is a question itself."""
 
-    `place` is where a line stands among the lines, None for a fact.
-    """
-
-    told: tuple[str, str]
     words: set[str]
+    fact: Fact | None = None
+    place: int = -1
     asks: bool = False
-    place: int | None = None
 
 
 class RecallModel:
@@ -190,7 +194,7 @@ def answer(messages: Sequence[Message]) -> str:
         return HELP
     asked = _spelt(text)
     asks = _ASKS.match(asked or "?")
-    if _GREETS.fullmatch(text) or (not asks and (_STATES.match(text) or extract(text, ONCE))):
+    if _GREETS.fullmatch(text) or _BIDS.fullmatch(text) or (not asks and (_STATES.match(text) or extract(text, ONCE))):
         return READ
     lines = [*remembered(memory), *said_before(said[:-1])]
     best = _best(asked, lines, facts_in(lines, said[:-1]), question.at or local_now())
@@ -321,15 +325,18 @@ def _sharing(
         facts = [fact for fact in facts if someone(fact) not in want.people]
     of_me = _OF_ME.search(question) is not None and not _OF_THE_PAST.search(question)
     others = [line for line in lines if line.heading not in FACTS and not _is_same(question, line.words)]
-    sources = [_Source(_told([fact])[0], _words(_asked_by(fact, want, of_me))) for fact in facts]
-    sources += [_Source(_quoted(line), _words(line.words), line.text.endswith("?"), n) for n, line in enumerate(others)]
+    if want.keys and not want.of_another:
+        facts = [fact for fact in facts if not someone(fact)]
+        others = [line for line in others if not _only_of_others(line.words, want.keys)]
+    sources = [_Source(_words(_asked_by(fact, want, of_me)), fact) for fact in facts]
+    sources += [_Source(_words(line.words), None, n, line.text.endswith("?")) for n, line in enumerate(others)]
     places = Counter(word for source in sources for word in source.words)
     looked_for = {word if word in places or len(word) < 5 else meant(word, sorted(places)) for word in _same(telling)}
     if names := _words(" ".join(want.names)):
         about = said_of(others, names, _words)
-        sources = [one for one in sources if names & one.words or (one.place is not None and about[one.place])]
-        if any(one.place is not None for one in sources):  # "Mila is your daughter" says nothing of her school
-            sources = [one for one in sources if one.place is not None or (looked_for - names) & one.words]
+        sources = [one for one in sources if names & one.words or (not one.fact and about[one.place])]
+        if any(not one.fact for one in sources):  # "Mila is your daughter" says nothing of her school
+            sources = [one for one in sources if not one.fact or (looked_for - names) & one.words]
     weighed = [(fsum(1 / places[word] for word in looked_for & source.words), source) for source in sources]
     found = [pair for pair in weighed if pair[0]]
     found = [pair for pair in found if not pair[1].asks] or found
@@ -338,10 +345,17 @@ def _sharing(
     return list(dict.fromkeys(told for one in kept for told in _with_reply(question, one, looked_for, others)))
 
 
+def _only_of_others(said: str, keys: Set[str]) -> bool:
+    """Whether a line says what is asked of someone else, and not of the user."""
+    found = extract(said, ONCE)
+    of_me = any(one.key.partition(":")[0] in keys for one in found)
+    return not of_me and any(someone(one) and one.key.rpartition(":")[2] in keys for one in found)
+
+
 def _with_reply(question: str, said: _Source, asked: set[str], lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
     """What is told, and what the assistant said to it where it has no word that is not in the question."""
-    if said.place is None:
-        yield said.told
+    if said.fact:
+        yield from _told([said.fact])
         return
     yield _quoted(lines[said.place], asked)
     more = said.words - asked - _ALL_COMMON - _FILLERS

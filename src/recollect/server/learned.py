@@ -80,11 +80,17 @@ async def fact_history(request: Request, chat: ReadUser, key: Annotated[Id, Quer
     return tagged(request, {"items": [*map(_labelled, await served(request).run(chat.fact_history, key))]})
 
 
-@routes.post("/facts", operation_id="remember", status_code=201, response_model=shown.Remembered)
+@routes.post(
+    "/facts",
+    operation_id="remember",
+    status_code=201,
+    response_model=shown.Remembered,
+    responses={200: {"model": shown.Remembered, "description": "Without a value: nothing is known under the key now"}},
+)
 async def remember(request: Request, chat: WrittenUser, fact: given.GivenFact) -> Response:
     """Keep a fact in place of what was known under its key, which stays on record; without a value it ends."""
     kept = await served(request).run(chat.remember, fact.key, fact.value, fact.type)
-    return answer({"item": kept and _labelled(kept)}, 201)
+    return answer({"item": kept and _labelled(kept)}, 201 if kept else 200)
 
 
 def _labelled(fact: Fact) -> dict[str, Any]:

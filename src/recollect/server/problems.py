@@ -60,6 +60,8 @@ KNOWN: Final[dict[type[Exception], Known]] = {
 }
 
 
+TOO_LONG: Final = (errors.BudgetTooSmall, errors.ContextOverflow)
+"""What OpenAI's clients know as `context_length_exceeded`."""
 NOT_TAKEN: Final = f"{KEPT}change what the model's server names and send it again"
 NOT_SERVED: Final = f"{KEPT}have the service's key and model looked at, as the same request fails again"
 
@@ -237,11 +239,15 @@ def reply(error: Exception, path: str = "") -> Response:
         body["next"] = "OpenAI's API is under /v1: end the client's base URL with /v1"
     elif path.startswith("/v1/") and body["status"] == 404:
         body["next"] = "of OpenAI's API there are /v1/chat/completions and /v1/models: have the client use those"
+    elif path.startswith("/v1/") and isinstance(error, errors.BudgetTooSmall):
+        body["next"] = (
+            "send that shorter or in parts; it is RECOLLECT_CONTEXT_BUDGET of the service that sets the budget"
+        )
     if path.startswith("/v1/models"):
         body["next"] = body["next"].removeprefix(KEPT)
     openai = astray or path.startswith("/v1/")
     shown, media = (openais(body), "application/json") if openai else (body, MEDIA)
-    status = 400 if openai and isinstance(error, errors.ContextOverflow) else body["status"]
+    status = 400 if openai and isinstance(error, TOO_LONG) else body["status"]
     headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
     if isinstance(error, errors.RateLimited) and error.retry_after is not None:
         headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
@@ -255,7 +261,7 @@ def reply(error: Exception, path: str = "") -> Response:
 def openais(body: Mapping[str, Any]) -> dict[str, Any]:
     """The body of an error as OpenAI's clients read it."""
     message, name = f"{body['detail']}: {body['next']}", body["class"]
-    code = "context_length_exceeded" if name == errors.ContextOverflow.__name__ else name
+    code = "context_length_exceeded" if name in {cls.__name__ for cls in TOO_LONG} else name
     return {"error": {"message": message, "type": name, "code": code, "param": None}}
 
 

@@ -260,7 +260,7 @@ class Jobs(Shown):
 
 
 class Taken(Shown):
-    """How many things were taken in."""
+    """How many things are new, by their kind, and how many were here already."""
 
     messages: int
     documents: int
@@ -268,6 +268,7 @@ class Taken(Shown):
     excerpts: int
     records: int
     items: int
+    known: int
 
 
 class Revived(Shown):

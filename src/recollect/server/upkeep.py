@@ -69,7 +69,7 @@ async def take(request: Request, key: Writes) -> Response:
     async for page in _pages(request, service.options.max_body):
         taken += await service.run(_take, service.memory, page, key, first)
         first += len(page)
-    return answer({f"{kind}s": taken[kind] for kind in BY_KIND})
+    return answer({f"{kind}s": taken[kind] for kind in BY_KIND} | {"known": taken["known"]})
 
 
 def _take(memory: Memory, page: list[bytes], key: Key, first: int) -> Counter[str]:

@@ -134,8 +134,8 @@ def check_claim(kinds: Sequence[str], worker: str, lease: float, limit: int) -> 
 
 def check_lease(lease: float) -> None:
     """Raises unless a lease is a sensible number of seconds."""
-    if not 0 < lease <= 10**6:
-        raise ConfigError(f"lease={lease!r}: give a number of seconds above 0, at most a million")
+    if not 1e-6 <= lease <= 10**6:
+        raise ConfigError(f"lease={lease!r}: give a number of seconds, at least a millionth and at most a million")
 
 
 def error_text(error: str) -> str:

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from recollect.answers import Fact
 from recollect.flow.days import MONTH
+from recollect.flow.facts.found import Found
 from recollect.flow.facts.people import ABOUT, FRIENDS, KEYS, PARTNERS, PEOPLE, PETS, PLURALS
 from recollect.flow.facts.wording import any_of, rule, word_set
 
@@ -193,8 +194,8 @@ KINDS: Final = (
     Kind(
         "todo",
         f"""plan plans planned todo todos list agenda calendar schedule scheduled reminder reminders appointment
-        appointments meetings exams task tasks remind due coming upcoming deadline deadlines need ask asked anything
-        forget {_DAYS}""",
+        appointments meetings exams task tasks remind reminded due coming upcoming deadline deadlines need ask asked
+        anything forget {_DAYS}""",
         rule(
             r"\bmy (?:\w+ )?(?:plans?|to-?dos?|to-?do list|list|agenda|calendar|schedule|reminders?|appointments?"
             r"|tasks?|deadlines?)\b",
@@ -203,7 +204,8 @@ KINDS: Final = (
             r"\b(?:plans|appointments|meetings|reminders|deadlines|exams) (?:do|have) (?:i|we) (?:have|got)\b",
             r"\bwhat (?:do i (?:still )?(?:have|need) to do|must i do)\b",
             r"\bwhat(?:'s| is) (?:coming up|due|on (?:my|for|next|this|\w+day|tomorrow))\b",
-            r"\bto remind me (?:of|about)\W*$|\b(?:should|must) i not forget\b",
+            r"\b(?:(?:to|should you|must you) remind me|i be reminded) (?:of|about)\W*$",
+            r"\b(?:should|must) i not forget\b",
         ),
         "do dos on",
     ),
@@ -287,7 +289,7 @@ class Wanted:
         return not someone(fact) if self.everything else self.fits(fact)
 
 
-def someone(fact: Fact) -> str:
+def someone(fact: Fact | Found) -> str:
     """Whom a fact is about, if not the user: "wife", "sister:nadia"."""
     who, _, about = fact.key.rpartition(":")
     if fact.key.partition(":")[0] not in PEOPLE:

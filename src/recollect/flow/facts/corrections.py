@@ -19,8 +19,13 @@ _MAY_CORRECT: Final = small(
 )
 _MEANT: Final = "(?:wait|no|nope|i meant?|make that|or rather|rather|actually)"
 _FIRST: Final = "(?:(?:oh|oops|sorry|well),?\\s+)"
-_LATER: Final = rf"{_FIRST}*{_MEANT}\b,?\s+(?:(?:sorry|{_MEANT})\b,?\s+)*"
-_BETWEEN: Final = rf"(?:\s*[.!]\s+{_LATER}|\s*[,;\u2013\u2014-]+\s*(?:{_LATER}|sorry,?\s+))"
+_LATER: Final = rf"{_FIRST}{{0,3}}{_MEANT}\b,?\s+(?:(?:sorry|{_MEANT})\b,?\s+){{0,3}}"
+_NO_SUCH: Final = r"no (?!\w+day\b)(?-i:[A-Z])"
+"""What there is none of: "no Saturdays", "no TV"."""
+_BETWEEN: Final = (
+    rf"(?:\s*[.!]\s+(?!{_NO_SUCH}){_LATER}"
+    rf"|\s*[,;\u2013\u2014-]+\s*(?!{_NO_SUCH})(?:{_LATER}|sorry,?\s+))"
+)
 _ENDS: Final = r"(?=\s*(?:[.!]|$)| (?:with an?|since|instead|actually|not|now|please)\b)"
 _NAMED: Final = r"(?!I\b)(?-i:[A-Z])[\w'&-]{1,30}(?: (?-i:[A-Z])[\w'&-]{0,30}){0,3}"
 _COUNTED: Final = r"\d[\w:.-]{0,9}(?:(?: of)? (?-i:[A-Z])[\w-]{2,30})?"
@@ -35,7 +40,7 @@ _RATHER: Final = rule(
 )
 """Something, and what was meant instead, which is of the same kind: a name, a number or a day, a word."""
 _TAKEN_BACK: Final = rule(
-    r"(?<=[.!])\s+(?:(?:oh|no|wait|sorry|actually|oops|hmm),?\s+)*(?:(?:scratch|strike|ignore|forget) that"
+    r"(?<=[.!])\s+(?:(?:oh|no|wait|sorry|actually|oops|hmm),?\s+){0,3}(?:(?:scratch|strike|ignore|forget) that"
     r"|forget what i(?: just)? said|i take (?:that|it) back|that's (?:wrong|not (?:right|true|correct))"
     r"|that was (?:wrong|a typo|a mistake))(?=\s*(?:[.,!;:\u2013\u2014-]|$))"
 )

@@ -41,9 +41,12 @@ _WORD: Final = re.compile(r"[A-Za-z]+")
 _HELLO_ENDS: Final = rule(r"\s*(?:[.,!;)\u2013\u2014-]|$|(?:and|from|i|i'm|my)\b)")
 _SURNAME: Final = re.compile(r" ([a-z]{3,15})(?<!ing)(?<!ed)(?<!ly)(?=\s*(?:[.,!;)]|$|(?:and|from|i|i'm|im|my)\b))")
 _NO_SURNAME: Final = rule(
-    any_of("again btw speaking lol too and from here her his your their the now today please pls thanks thx hello male")
+    any_of(
+        """again btw speaking lol too and from here her his your their the now today please pls thanks thx hello help
+        everyone everybody all guys folks there male female guy girl boy man woman person parent kid teen first second
+        next who that this"""
+    )
     + r"\b",
-    any_of("female guy girl boy man woman person parent kid teen first second next who that this") + r"\b",
     DIETS,
 )
 _MYSELF_ENDS: Final = rule(

@@ -180,7 +180,7 @@ def thing(text: str, start: int, most: int = MAX_WORDS, stops: frozenset[str] = 
         word = token[0].lower()
         if word in _STOPS or word in stops or word in _TRAILERS or (words and _TRAILING.match(text, token.start())):
             break
-        if words and word in _GOES_ON:
+        if words and token[0] in _GOES_ON:
             break
         if word in _NARROWS:
             return None

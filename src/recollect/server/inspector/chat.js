@@ -44,19 +44,35 @@ const drafts = new Map();
 let limit = ""; // the budget that was written last
 const keyOf = (where) => JSON.stringify([where.user, where.session]);
 
+// Set what was said so far, and tell so; what takes longer to set is set less often.
+const set = (turn) => {
+  const start = performance.now();
+  show(turn.words, prose(turn.said));
+  turn.answer.dispatchEvent(new CustomEvent("came"));
+  turn.pause = 4 * (performance.now() - start);
+  turn.soon = null;
+};
+
 const ask = async (turn, where, body) => {
   try {
     const stream = await call("POST", "/chat", { query: where, body, signal: turn.stop.signal });
     let whole = false;
     for await (const [name, data] of events(stream)) {
-      if (name === "context") turn.context = data;
-      if (name === "token") show(turn.words, prose((turn.said += data.text)));
+      if (name === "context") {
+        turn.context = data;
+        turn.answer.dispatchEvent(new CustomEvent("sent"));
+      }
+      if (name === "token") {
+        turn.said += data.text;
+        turn.soon ??= setTimeout(set, turn.pause, turn);
+      }
       if (name === "error") throw Object.assign(new Error(data.detail), { next: data.next });
       whole ||= name === "done";
-      turn.answer.dispatchEvent(new CustomEvent("came", { detail: name }));
     }
     if (!whole) throw new Problem(0, { detail: "The answer broke off.", next: "check that the service runs, then ask again" });
   } finally {
+    clearTimeout(turn.soon);
+    set(turn);
     turn.answer.ariaBusy = null;
     running.delete(keyOf(where));
   }
@@ -64,7 +80,7 @@ const ask = async (turn, where, body) => {
 
 // Begin an answer.
 const begin = (where, text, budget) => {
-  const turn = { text, said: "", words: h("div", { class: "words" }), context: null, stop: new AbortController() };
+  const turn = { text, said: "", soon: null, pause: 0, words: h("div", { class: "words" }), context: null, stop: new AbortController() };
   turn.answer = bubble("assistant", now(), turn.words);
   turn.answer.ariaBusy = "true";
   running.set(keyOf(where), turn);
@@ -106,7 +122,7 @@ export const view = async ({ where, at, go, stay, signal, sessions, draw }) => {
     id: "budget", type: "number", min: 1, step: 1, placeholder: "auto", title: "Tokens the context may have",
     value: limit, oninput: () => (limit = budget.value),
   });
-  const send = h("button", {}, "Send");
+  const send = h("button", { onclick: (event) => event.detail > 1 && event.preventDefault() }, "Send"); // 2: a double click on Stop
   const stop = button("Stop", ({ detail }) => detail < 2 && running.get(keyOf(where))?.stop.abort(), // 2: a double click on Send
     { class: "quiet", hidden: true });
   let end = 0; // how far down the end was when it was gone to; who is above it reads
@@ -140,11 +156,8 @@ export const view = async ({ where, at, go, stay, signal, sessions, draw }) => {
     log.append(turn.answer);
     toEnd();
     let sent = turn.context && showSent(turn);
-    const came = ({ detail }) => {
-      if (detail === "context") sent = showSent(turn);
-      keepUp();
-    };
-    turn.answer.addEventListener("came", came, { signal });
+    turn.answer.addEventListener("sent", () => (sent = showSent(turn)), { signal });
+    turn.answer.addEventListener("came", keepUp, { signal });
     try {
       await turn.done;
       status("Answered.", true);

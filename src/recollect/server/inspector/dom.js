@@ -2,21 +2,27 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
+// One by one: a hundred thousand are too many for the arguments of one call.
+const put = (element, children) => {
+  for (const child of children) element.append(child);
+  return element;
+};
+
 const fill = (element, given, children) => {
+  put(element, children.flat(3).filter((child) => child != null && child !== false)); // before dir="auto", which looks at all with each
   for (const [name, value] of Object.entries(given)) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (name === "value" || name === "checked" || name === "disabled") element[name] = value;
     else if (value === true) element.setAttribute(name, "");
     else if (value !== false && value != null) element.setAttribute(name, String(value));
   }
-  element.append(...children.flat(3).filter((child) => child != null && child !== false));
   return element;
 };
 
 export const h = (tag, given = {}, ...children) => fill(document.createElement(tag), given, children);
 export const svg = (tag, given = {}, ...children) => fill(document.createElementNS(SVG, tag), given, children);
 
-export const show = (place, ...children) => place.replaceChildren(...children.flat(3).filter(Boolean));
+export const show = (place, ...children) => place.replaceChildren(put(new DocumentFragment(), children.flat(3).filter(Boolean)));
 
 export const number = (value, digits = 0) =>
   Number(value).toLocaleString(undefined, { maximumFractionDigits: digits });
@@ -91,28 +97,36 @@ const inline = (text) => text.split(/(\*\*[^*\n]+\*\*|`[^`\n]+`)/).map((part, n)
 });
 
 const ITEM = /^(\s*)([-*+]|\d+[.)]) +/;
-const STARTS = { blockquote: /^> ?/, heading: /^#{1,6} +/, ul: ITEM, table: /^\|.*\|\s*$/ };
+const STARTS = { blockquote: /^> ?/, heading: /^#{1,6} +(?=\S)/, ul: ITEM, table: /^\|.*\|\s*$/ };
+const RULE = /^\|(\s*:?-+:?\s*\|)+\s*$/; // under the names of a table's columns
+const DEEPEST = 24; // blanks that an item is moved in by
 
 const item = (line) => {
   const [start, before, mark] = line.match(ITEM);
   const found = h("li", { dir: "auto" }, h("span", {}, /\d/.test(mark) ? mark : "•"), h("div", {}, inline(line.slice(start.length))));
-  found.style.marginInlineStart = `${before.length}ch`;
+  found.style.marginInlineStart = `${Math.min(before.length, DEEPEST)}ch`;
   return found;
 };
 
-const row = (line, n) => h("tr", {}, line.trim().slice(1, -1).split("|").map((cell) =>
-  h(n ? "td" : "th", { dir: "auto" }, inline(cell.trim()))));
-
-const SET = {
-  pre: (lines) => h("pre", { dir: "auto", tabindex: 0 }, lines.join("\n")),
-  ul: (lines) => h("ul", {}, lines.map(item)),
-  table: (lines) => h("div", { class: "table", tabindex: 0 },
-    h("table", {}, lines.filter((line) => !/^[\s|:-]+$/.test(line)).map(row))),
-};
+const cells = (line) => line.trim().slice(1, -1).split(/(?<!\\)\|/).map((cell) => inline(cell.trim().replaceAll("\\|", "|")));
 
 const written = (kind, lines) => {
-  const words = lines.map((line) => line.replace(STARTS[kind] ?? "", "")).join("\n").replace(/^\n+|\s+$/g, "");
-  return words && h(kind === "heading" ? "p" : kind, { dir: "auto", class: kind === "heading" && kind }, inline(words));
+  const words = lines.join("\n").replace(/^\n+/, "").trimEnd();
+  return words && h(kind, { dir: "auto" }, inline(words));
+};
+
+const SET = {
+  p: (lines) => written("p", lines),
+  pre: (lines) => h("pre", { dir: "auto", tabindex: 0 }, lines.join("\n")),
+  blockquote: (lines) => written("blockquote", lines.map((line) => line.replace(STARTS.blockquote, ""))),
+  heading: ([line]) => h("p", { dir: "auto", class: "heading", role: "heading", "aria-level": Math.min(line.indexOf(" ") + 1, 6) },
+    inline(line.replace(STARTS.heading, ""))),
+  ul: (lines) => h("ul", {}, lines.map(item)),
+  table: (lines) => (RULE.test(lines[1])
+    ? h("div", { class: "table", tabindex: 0, role: "group", "aria-label": "Table" }, h("table", {},
+      h("tr", {}, cells(lines[0]).map((cell) => h("th", { dir: "auto", scope: "col" }, cell))),
+      lines.slice(2).map((line) => h("tr", {}, cells(line).map((cell) => h("td", { dir: "auto" }, cell))))))
+    : written("p", lines)),
 };
 
 // An answer with the Markdown that models write most: fenced code, quotes, headings, lists, tables, bold and code; the
@@ -126,10 +140,10 @@ export const prose = (text) => {
     if (fence) fenced = !fenced;
     const kind = fenced ? "pre" : Object.keys(STARTS).find((name) => STARTS[name].test(line)) ?? "p";
     if (kind === "p" && last?.kind === "ul" && /^\s+\S/.test(line)) last.lines.push(`${last.lines.pop()}\n${line.trim()}`);
-    else if (last?.kind !== kind || (kind === "p" && !line.trim())) blocks.push({ kind, lines: fence ? [] : [line] });
+    else if (last?.kind !== kind || kind === "heading" || (kind === "p" && !line.trim())) blocks.push({ kind, lines: fence ? [] : [line] });
     else if (!fence) last.lines.push(line);
   }
-  return blocks.map(({ kind, lines }) => SET[kind]?.(lines) ?? written(kind, lines));
+  return blocks.map(({ kind, lines }) => SET[kind](lines));
 };
 
 // A dialog that Escape closes, and unless it `stays` a click beside it or going elsewhere; resolves to what `close` was given, or undefined.

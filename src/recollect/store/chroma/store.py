@@ -93,8 +93,8 @@ class After(threading.local):
 class ChromaLog:
     """The log of the store that keeps everything; what it erases is erased in Chroma too."""
 
-    def __init__(self, base: Log, copies: Copies, after: After) -> None:
-        self._base, self._copies, self._after = base, copies, after
+    def __init__(self, base: Log, after: After) -> None:
+        self._base, self._after = base, after
         self.append, self.read, self.scan, self.get = base.append, base.read, base.scan, base.get
         self.spoken, self.sessions, self.tag, self.verify = base.spoken, base.sessions, base.tag, base.verify
         self.openings, self.would_erase = base.openings, base.would_erase
@@ -240,7 +240,7 @@ class ChromaStore:
             base.close()
             raise
         self._after = After(self._copies)
-        self.log = ChromaLog(base.log, self._copies, self._after)
+        self.log = ChromaLog(base.log, self._after)
         self.index = ChromaIndex(base.index, self._copies, self._after)
         self.records, self.jobs = base.records, base.jobs
 

@@ -59,11 +59,7 @@ class PostgresJobs:
         """See `Jobs.claim`."""
         queue.check_claim(kinds, worker, lease, limit)
         now = self._database.clock()
-        known = {
-            "now": codec.micros(now),
-            "slack": _SLACK,
-            "kinds": keys(kinds) if kinds else None,
-        }
+        known = {"now": codec.micros(now), "slack": _SLACK, "kinds": keys(kinds) if kinds else None}
         return self._database.write(None, lambda db: _claim(db, known, now, worker, lease, limit), repeatable=True)
 
     def renew(self, job: Job, lease: float = 60.0) -> Job:
@@ -142,8 +138,8 @@ class _Rows:
     now: datetime
 
     def held(self, job: Job) -> Job:
-        known = {"tenant": key(job.scope.tenant), "id": queue.number(job.id)} if job.scope else None
-        found = self.db.ask(_HELD, known) if known else []
+        tenant = key(job.scope.tenant) if job.scope else None
+        found = self.db.ask(_HELD, {"tenant": tenant, "id": queue.number(job.id)})
         return queue.check_held(_job(found[0]) if found else None, job)
 
     def twin(self, job: Job) -> Job | None:

@@ -33,9 +33,11 @@ class ReferenceJobs:
             claimed, rows = list[Job](), _Rows(tables, now)
             for queued in sorted(due, key=lambda q: (q.due, int(q.job.id))):
                 job = queued.job
+                if len(claimed) == limit:
+                    break
                 if queue.is_spent(job):
                     queue.give_up(rows, job)
-                elif len(claimed) < limit:
+                else:
                     claimed.append(queue.hand_out(rows, job, worker, lease))
             return claimed
 

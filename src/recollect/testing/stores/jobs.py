@@ -185,6 +185,19 @@ class JobTests(StoreTests):
         assert kinds(store.jobs.claim(worker="w", limit=9)) == ["good"]
         assert kinds(store.jobs.find(ACME, state="dead")) == ["poison"]
 
+    def test_jobs_behind_the_limit_stay_as_they_are(self, store: Store, clock: ManualClock) -> None:
+        store.jobs.enqueue(ADA, [Job("poison")])
+        for _ in range(MAX_ATTEMPTS):
+            store.jobs.claim(worker="w", lease=10)
+            clock.forward(seconds=10)
+        clock.forward(seconds=-10)
+        store.jobs.enqueue(ADA, [Job("good", delay=5)])
+        clock.forward(seconds=10)
+        assert kinds(store.jobs.claim(worker="w")) == ["good"]
+        assert [(job.kind, job.state) for job in store.jobs.find(ADA)] == [("poison", "running"), ("good", "running")]
+        assert store.jobs.claim(worker="w") == []
+        assert kinds(store.jobs.find(ADA, state="dead")) == ["poison"]
+
     def test_finishing_twice_is_a_conflict(self, store: Store) -> None:
         store.jobs.enqueue(ADA, [Job("a")])
         (job,) = store.jobs.claim(worker="w")
@@ -224,6 +237,7 @@ class JobTests(StoreTests):
         [
             {"worker": ""},
             {"lease": 0},
+            {"lease": 1e-9},
             {"lease": float("nan")},
             {"limit": 0},
             {"limit": 2**63},
