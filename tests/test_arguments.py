@@ -79,8 +79,6 @@ def chat(tmp_path: Path) -> Iterator[Any]:
         (lambda chat: chat.context("x", at=date(2020, 1, 1)), "a time is a datetime"),
         (lambda chat: chat.context("x", tools="abc"), "the schema of a tool is a mapping, got 'a'"),
         (lambda chat: chat.context("x", tools=[{"a": object()}]), "the schema of a tool is no JSON"),
-        (lambda chat: chat.context(""), "the question is empty: give some words, or none at all"),
-        (lambda chat: chat.context(" \n"), "the question is empty: give some words, or none at all"),
         (lambda chat: chat.context(b"x"), "a question is text or a user's Message"),
         (lambda chat: chat.replay(1.5), "at=1.5: give a whole number"),
         (lambda chat: chat.replay(10**30), "at=1000000000000000000000000000000: give a number of at most"),

@@ -149,8 +149,6 @@ class Session(User):
         asked = Message("user", question) if isinstance(question, str) else question
         if not (asked is None or (isinstance(asked, Message) and asked.role == "user")):
             raise ConfigError("a question is text or a user's Message")
-        if isinstance(question, str) and not question.strip():
-            raise ConfigError("the question is empty: give some words, or none at all for the last user message")
         if asked and when:
             asked = asked.replace(at=when)
         first = Message("system", system) if system else None

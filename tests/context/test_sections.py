@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect import AsyncMemory, BudgetTooSmall, ConfigError, Context, Excerpt, Memory, Message, Session, Settings
+from recollect import AsyncMemory, BudgetTooSmall, ConfigError, Context, Excerpt, Memory, Session, Settings
 from recollect.flow.fence import SOURCED
 from recollect.flow.fill import PRIORITY
 from recollect.testing.clock import ManualClock
@@ -105,7 +105,7 @@ def test_an_agents_loop_asks_once_and_again_when_something_was_erased(tmp_path: 
         chat.forget([chat.add("assistant", "Wrong.").id])
         assert "Page 2." in chat.context(budget=2_000).memory
         assert "Page 3." in chat.replay(said.id, budget=2_000).memory
-        assert chat.context(Message("user", ""), budget=2_000).memory == ""
+        assert chat.context("", budget=2_000).memory == ""
         assert len(asked) == 3
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from tests.server.rest import ADA, HELLO, NOTED, add
 from tests.server.running import Running
 
@@ -41,12 +39,6 @@ def test_a_budget_that_is_too_small_says_by_how_much(service: Running) -> None:
     refused = service.http.post("/context", params=ADA, json=asked)
     assert (refused.status_code, refused.json()["class"]) == (413, "BudgetTooSmall")
     assert refused.json()["needed"] > refused.json()["allowed"]
-
-
-@pytest.mark.parametrize(("question", "problem"), [("", "it is empty"), (" \n", "it says nothing: give some words")])
-def test_an_empty_question_has_no_context(service: Running, question: str, problem: str) -> None:
-    refused = service.http.post("/context", params=ADA, json={"question": question})
-    assert (refused.status_code, refused.json()["detail"]) == (422, f"body.question: {problem}")
 
 
 def test_a_context_of_the_past_is_built_again(service: Running) -> None:

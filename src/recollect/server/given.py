@@ -205,7 +205,7 @@ class SearchQuestion(Question):
 class ContextQuestion(Given):
     """What the context is for. Without a question it is the last user message kept: the form for agent loops."""
 
-    question: Words | None = None
+    question: str | None = None
     budget: Budget | None = None
     system: str | None = None
     at: Moment | None = None

@@ -69,7 +69,7 @@ class SessionMemory:
         return await asyncio.to_thread(self._add_messages, messages)
 
     def _search(self, query: str, k: int | None) -> list[MemoryEntry]:
-        lines = [line for line in self.session.context(Message("user", query), self.prompt).offered if line.kept]
+        lines = [line for line in self.session.context(query, self.prompt).offered if line.kept]
         entries = _entries(lines, k)
         while entries and self.session.memory.counter(self._as_written(entries)) > self.budget:
             lines = _fewer(lines)
