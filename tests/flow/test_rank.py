@@ -198,39 +198,6 @@ def test_a_long_turn_pays_for_its_length() -> None:
     assert short > long
 
 
-@given(columns, st.data())
-def test_who_holds_a_word_alone_but_for_short_questions_with_all_of_it(
-    sessions: list[int], data: st.DataObject
-) -> None:
-    turns, everywhere = turns_of(sessions), st.integers(0, len(sessions) - 1)
-    asking_short = data.draw(st.sets(everywhere))
-    turns.worth[list(asking_short)] = data.draw(st.sampled_from([rank.ASKS, rank.ASKS + rank.ECHOED]))
-    words = data.draw(st.lists(st.lists(everywhere, min_size=1, max_size=4), max_size=3))
-    same = asking_short.intersection(*words) if words else set[int]()
-    alone = {min(held) for word in words if len(held := set(word) - same) == 1}
-    assert rank.holding_alone(turns, [holding(*sorted(word)) for word in words]).tolist() == sorted(alone)
-
-
-@given(columns, st.integers(1, 10_000), st.data())
-def test_the_only_match_is_before_all_that_share_no_word_however_long_it_is_and_whoever_said_it(
-    sessions: list[int], words: int, data: st.DataObject
-) -> None:
-    place = data.draw(st.integers(0, len(sessions) - 1))
-    turns = turns_of(list(range(len(sessions))))
-    turns.worth[place] = rank.worth(words, False)
-    for repeat in data.draw(st.sets(st.integers(0, len(sessions) - 1).filter(lambda at: at != place))):
-        turns.worth[repeat] = rank.ASKS
-    repeats = np.flatnonzero(turns.worth == rank.ASKS).tolist()
-    scores = rank.score(turns, asking(postings=[holding(*sorted([place, *repeats]))], prefer_own=True))
-    assert all(scores[place] > scores[at] for at in range(len(sessions)) if at != place and at not in repeats)
-
-
-def test_a_question_that_memory_answered_still_counts_less_where_it_alone_holds_a_word() -> None:
-    turns = turns_of([0, 1])
-    turns.worth[0] = rank.ASKS + rank.ECHOED
-    assert rank.score(turns, asking(postings=[holding(0)]))[0] < 0
-
-
 def test_no_turns_have_no_scores() -> None:
     assert rank.score(turns_of([]), asking(postings=[])).tolist() == []
 

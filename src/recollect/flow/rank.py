@@ -6,8 +6,6 @@
           + recency (0 unless asked for)
           + 0.3 x the best score in its session
 
-A turn that alone holds a word of the question pays nothing for its length, and counts as the user's own words.
-
 The weights were chosen on the development half of two sets of conversations; `benchmarks/recall.py` measures what each
 one is worth.
 """
@@ -113,10 +111,6 @@ def score(turns: Turns, question: Question) -> Numbers:
         total += SPEAKER * (turns.speaker == question.speaker)
     if question.prefer_own:
         total += OWN_WORDS * turns.own
-    if len(alone := holding_alone(turns, question.postings)):
-        total[alone] -= np.where(_only_asks(turns.worth[alone]), 0.0, turns.worth[alone])
-        if question.prefer_own:
-            total[alone] += OWN_WORDS * (1 - turns.own[alone])
     if question.meaning is not None and len(question.meaning[0]):
         add_meaning(total, turns, question.meaning)
     add_session_best(total, turns)
@@ -210,24 +204,6 @@ def _seen(turns: Turns, postings: Sequence[Places]) -> tuple[Places, Places, Num
     seen = np.bincount(same, times, len(cells)).astype(np.float64, copy=False)
     once = np.flatnonzero(same == numbers)
     return word[once], place[once], seen[once]
-
-
-def holding_alone(turns: Turns, postings: Sequence[Places]) -> Places:
-    """The turns that each alone hold some word of the question; short questions with all of its words don't count."""
-    if not postings:
-        return np.zeros(0, np.int64)
-    same = postings[0][_only_asks(turns.worth[postings[0]])]
-    for held in postings[1:] if len(same) else ():
-        same = same[np.isin(same, held)]
-    others = [held[~np.isin(held, same)] for held in postings] if len(same) else postings
-    alone = {int(held[0]) for held in others if len(held) and held[0] == held[-1]}
-    return np.array(sorted(alone), np.int64)
-
-
-def _only_asks(worth: Numbers) -> NDArray[np.bool_]:
-    """Which turns are short questions, by their worth."""
-    asks: NDArray[np.bool_] = (worth == ASKS) | (worth == ASKS + ECHOED)
-    return asks
 
 
 def dated(days: Marks, periods: Sequence[Period]) -> Numbers:
