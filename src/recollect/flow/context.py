@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Final
+from typing import Any
 
 from recollect.flow.receipt import ContextReceipt, Line
 from recollect.flow.render import Rendered, render, sendable
 from recollect.frozen import EMPTY
 from recollect.types import Message
-
-SHORTENED: Final = "shortened"
-"""The rule of a message of which the conversation shows a part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +112,7 @@ class Context:
             section, rule = (
                 ("system", "system message") if message.role == "system"
                 else ("question", "question") if n == self.asked
-                else ("working", SHORTENED if message.id in self.shortened else "newest turns")
+                else ("working", "shortened" if message.id in self.shortened else "newest turns")
             )  # fmt: skip
             text = message.text or "\n".join(f"{call.name}({call.arguments})" for call in message.tool_calls)
             yield Line(section, text, tokens, shown, rule, sources=(message.id,) if message.id else ())

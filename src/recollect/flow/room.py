@@ -114,9 +114,9 @@ class Room:
         yield from (replace(limits, whole=False) for limits in (tight, *follow[1:]))
 
     def _spared(self, view: View, roomy: Limits, show: Callable[[Limits], View]) -> View:
-        """The view; where its cut took of what memory can't push out, a wider one, if that has room for it.
+        """The view, or a wider one where its cut took something that memory must give way to.
 
-        That is, of as many of these as there is room for: the newest turns as they came, the last message, turns.
+        That is the newest turns as they came; where those have no room, the last message; else turns, if shortened.
         """
         newest, firm = view.newest, firm_turns(self.settings)
         if not (view.shown.left_out or view.shown.shortened) or roomy.last_messages:
