@@ -52,6 +52,18 @@ def test_at_most_so_many_a_section_and_ten_near_misses(store: Store) -> None:
     assert [one.score for one in offered] == sorted((one.score for one in offered), reverse=True)
 
 
+def test_all_that_is_asked_for_is_offered_however_many_a_section_has(store: Store) -> None:
+    layer = Semantic(store, most=3)
+    for n in range(110):
+        say(store, f"I love number{n} and I have a dog named Rex{n}.", n)
+    layer.catch_up(TRIP)
+    kept = [one.section for one in layer.offer(ADA, "What do you know about me?", day(300)) if not one.out]
+    assert (kept.count("profile"), kept.count("facts")) == (100, 100)
+    dogs = [one.text for one in layer.offer(ADA, "Which dogs do I have?", day(300)) if not one.out]
+    assert sum(text.startswith("dog") for text in dogs) == 100
+    assert sum(text.startswith("likes") for text in dogs) == 3
+
+
 def test_an_earlier_moment_is_told_as_it_was(store: Store, layer: Semantic) -> None:
     say(store, "I live in Paris.", 0)
     then = store.log.read(TRIP)[-1].position

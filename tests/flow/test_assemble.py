@@ -190,6 +190,18 @@ def test_memory_and_tools_together_keep_their_own_cap() -> None:
     assert estimate(context.memory) <= 800
 
 
+@pytest.mark.parametrize(("question", "before_recalled"), [("What do you know about me?", True), ("Any tea?", False)])
+def test_who_asks_for_all_that_is_known_gets_the_facts_before_what_is_recalled(
+    question: str, before_recalled: bool
+) -> None:
+    offers = {"facts": offer("facts", 12), "episodic": offer("episodic", 2, 60)}
+    context = assemble(shown([]), Message("user", question), offers, 300, Settings(), COUNTS)
+    kept = [line.section for line in context.offered if line.kept]
+    assert (kept.count("facts") > 9, kept.count("episodic") < 2) == (before_recalled, before_recalled)
+    said = assemble(shown([Message("user", question)]), None, offers, 300, Settings(), COUNTS)
+    assert said.memory == context.memory
+
+
 def test_overflow_takes_old_turns_first_then_recalled_then_documents_and_never_facts() -> None:
     plan = Settings(working_min_turns=5, facts_top_k=None)
     offers = {"facts": offer("facts", 2), "episodic": offer("episodic", 2, 30), "documents": offer("documents", 3, 60)}

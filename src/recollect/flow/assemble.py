@@ -15,6 +15,7 @@ from typing import Final
 
 from recollect.errors import BudgetTooSmall
 from recollect.flow.context import Context
+from recollect.flow.facts.asked import asks_for_all
 from recollect.flow.fence import TITLES, block, with_memory
 from recollect.flow.fill import FIRM, PRIORITY, Fill, Filled, Offer, TopK
 from recollect.flow.limits import Limits
@@ -81,7 +82,8 @@ def assemble(
         raise BudgetTooSmall(error.needed + asked, budget, ledger, error.overhead) from None
     share = int(settings.facts_share * budget)
     firm = share if settings.facts_tokens is None else min(share, settings.facts_tokens)
-    fill = Fill(offers, settings, cache(counts.text), firm, session)
+    said = question or next((one for one in reversed(window.messages) if one.role == "user"), None)
+    fill = Fill(offers, settings, cache(counts.text), firm, session, asks_for_all(said.text if said else ""))
     filled, shown = _filled(window, budget - asked, fill, counts)
     while (context := _context(shown, question, fill.deduplicated(filled), budget, settings, counts)).tokens > budget:
         section = next((name for name in reversed(PRIORITY) if filled.taken.get(name)), None)

@@ -2,7 +2,8 @@
 
 Each section has a cap, and the next may use what one leaves of it; `memory_tokens` caps all but the documents together.
 The profile and the facts that suit the question best come first, up to their share of the prompt; the others get what
-is left at the end. What the conversation shows is not quoted beside it, and nothing is quoted twice.
+is left at the end, or what comes before recalled turns where the question asks for all that is known. What the
+conversation shows is not quoted beside it, and nothing is quoted twice.
 """
 
 from __future__ import annotations
@@ -96,6 +97,7 @@ class Fill:
     """What the layers offer for one question, and how it is limited; `count` is asked for the same texts many times.
 
     `firm` is the share of the profile and the facts that come first, in tokens; `session` is that of the conversation.
+    `all_facts` says that the question asks for all of them.
     """
 
     offers: Mapping[str, Offer]
@@ -103,6 +105,7 @@ class Fill:
     count: Callable[[str], int]
     firm: int
     session: str
+    all_facts: bool
 
     def top_k(self) -> dict[str, int | None]:
         """How many candidates a section may have by the settings."""
@@ -114,7 +117,9 @@ class Fill:
         filled, first = Filled(), self._first(shown)
         fences = self.count(block({})) + 2
         memory = room if self.settings.memory_tokens is None else self.settings.memory_tokens - fences
-        for names, rest in ((PRIORITY, False), (FIRM, True)):
+        *others, recalled = PRIORITY
+        by_default = (PRIORITY, False), (FIRM, True)
+        for names, rest in ((others, False), (FIRM, True), ([recalled], False)) if self.all_facts else by_default:
             unused = 0
             for name in names:
                 cap, before = getattr(self.settings, f"{name}_tokens"), filled.spent[name]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -19,7 +18,7 @@ from recollect.flow.facts.corrections import meant
 from recollect.flow.facts.known import Knowing, opposite, turn
 from recollect.flow.facts.people import CALLED
 from recollect.flow.facts.phrases import slug
-from recollect.flow.facts.tell import HOLDS_SEVERAL, Told, asked_by, tell
+from recollect.flow.facts.tell import HOLDS_SEVERAL, Told, asked_by, limited, tell
 from recollect.layers.marks import check_there, learned, read_to, said_before, set_read_to
 from recollect.recent import Recent
 from recollect.settings import DEFAULTS
@@ -40,6 +39,8 @@ PAGE: Final = 500
 MOST_WAITING: Final = 10_000
 KEPT_USERS: Final = 512
 MOST: Final = 12
+MOST_ASKED: Final = 100
+"""How many facts a section has of those that the question asks for, as "What do you know about me?" asks for all."""
 NEAR_MISSES: Final = 10
 BIRTHDAY: Final = "birthday"
 NOTED_VIA: Final = "mcp"
@@ -87,12 +88,13 @@ class _Kept:
             self.words[name] = frozenset(words(asked_by(fact)))
         return self.words[name]
 
-    def told(self, question: str, at: datetime, until: int | None) -> list[Told]:
-        """The facts that hold, or held at an earlier position of the log, best first."""
+    def told(self, question: str, at: datetime, until: int | None, most: int) -> Iterable[Told]:
+        """The facts that hold, or held at an earlier position of the log, best first, and `most` of a section."""
         if not (standing := self.known_at(until).standing):
-            return []
+            return ()
         want = wanted(question, standing)
-        return tell(standing, frozenset(query_words(question)), at, self.words_of, want.prefers)
+        told = tell(standing, frozenset(query_words(question)), at, self.words_of, want.prefers)
+        return limited(told, lambda fact: MOST_ASKED if want.fits(fact) else most)
 
     def known_at(self, until: int | None) -> Known:
         """What is known, or was at an earlier position of the log."""
@@ -205,7 +207,7 @@ class Semantic:
         kept, fresh = self._kept(user)
         with self._lock:
             self.hits, self.misses = self.hits + (not fresh), self.misses + fresh
-        return list(_candidates(kept.told(question, at, until), self.most, kept.known_at(until).rests))
+        return list(_candidates(kept.told(question, at, until, self.most), kept.known_at(until).rests))
 
     def elsewhere(self, scope: Scope, ids: Sequence[str] | None) -> list[Record]:
         """The facts to put back after messages were erased: they are from other sessions that use the same ids."""
@@ -377,14 +379,12 @@ def _statement(record: Record) -> Statement:
     )
 
 
-def _candidates(told: Sequence[Told], most: int, rests: Mapping[str, tuple[str, ...]]) -> Iterable[Candidate]:
-    """The facts as candidates; a section has `most`, and a few of those that are left out are shown with the rule."""
-    left_out, taken = 0, Counter[str]()
+def _candidates(told: Iterable[Told], rests: Mapping[str, tuple[str, ...]]) -> Iterable[Candidate]:
+    """The facts as candidates; a few of those that are left out are shown with the rule."""
+    left_out = 0
     for one in told:
-        out = one.out or ("limit" if taken[one.section] >= most else "")
-        taken[one.section] += not out
-        left_out += bool(out)
-        if left_out <= NEAR_MISSES or not out:
+        left_out += bool(one.out)
+        if left_out <= NEAR_MISSES or not one.out:
             fact = one.fact
             yield Candidate(
                 one.section,
@@ -393,7 +393,7 @@ def _candidates(told: Sequence[Told], most: int, rests: Mapping[str, tuple[str, 
                 ORIGINS[fact.origin],
                 fact.sources,
                 fact.updated_at,
-                out,
+                one.out,
                 fact.sessions,
                 rests.get(fact.key, ()),
             )

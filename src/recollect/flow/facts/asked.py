@@ -297,6 +297,13 @@ def someone(fact: Fact | Found) -> str:
     return who if who and about in ABOUT else fact.key
 
 
+def asks_for_all(question: str) -> bool:
+    """Whether a question asks for all that is known of the user: "What do you know about me?"."""
+    if len(question) > MAX_QUESTION or _EVERYTHING_HAS.isdisjoint(_WORD.findall(question.lower())):
+        return False
+    return _EVERYTHING.search(question.replace("\u2019", "'")) is not None
+
+
 def wanted(question: str, known: Sequence[Fact]) -> Wanted:
     """What a question asks of the user or their people; those that are known may be asked for by their name."""
     if len(question) > MAX_QUESTION:
@@ -316,7 +323,7 @@ def wanted(question: str, known: Sequence[Fact]) -> Wanted:
     if people:
         explains.update((*named, *_NAMING.split()), *(_OF_KIN[what][1].split() for what in about if what))
     return Wanted(
-        not _EVERYTHING_HAS.isdisjoint(words) and _EVERYTHING.search(text) is not None,
+        asks_for_all(question),
         keys,
         frozenset(people),
         frozenset(about),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Final
 
@@ -94,6 +95,15 @@ def tell(
         for fact in facts
     ]
     return sorted(told, key=lambda one: (-one.score, one.fact.key))
+
+
+def limited(told: Iterable[Told], most: Callable[[Fact], int]) -> Iterator[Told]:
+    """The same; what comes in a section after `most` others of it is marked as out."""
+    taken = Counter[str]()
+    for one in told:
+        over = not one.out and taken[one.section] >= most(one.fact)
+        taken[one.section] += not (over or one.out)
+        yield replace(one, out="limit") if over else one
 
 
 def _score(fact: Fact, shared: int, at: datetime) -> float:
