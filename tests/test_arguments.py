@@ -66,7 +66,11 @@ def chat(tmp_path: Path) -> Iterator[Any]:
         (lambda chat: chat.add("user", [Text("x", extra={"a": {1}})]), "extra.a: a set is not JSON"),
         (lambda chat: chat.add("robot", "x"), "role 'robot' is not one of"),
         (lambda chat: chat.add("I live in Oslo."), r"is not one of .*: it comes first, as in add\('user', 'Hello'\)$"),
-        (lambda chat: chat.add({"role": "user"}), r"is not one of .*; read a provider's messages with parse"),
+        (lambda chat: chat.add({"role": "user"}), "expected a Message or a role, got dict; read .* with parse"),
+        (
+            lambda chat: chat.add([Message("user", "x")]),
+            "expected a Message or a role, got list; add_many keeps several",
+        ),
         (lambda chat: chat.add_many(Message("user", "x")), "expected a list of messages, got Message"),
         (lambda chat: chat.add_many([{"role": "user", "content": "x"}]), r"\[0\]: expected a Message, got dict"),
         (lambda chat: chat.add_turn(None, "x"), "content must be text or parts"),

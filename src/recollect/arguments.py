@@ -26,10 +26,17 @@ LIKE: Final = 0.75
 _SHOULD: Final = re.compile(r"^\w+ should (.*?)(?:, unable to parse .*)?$")
 
 
-def as_message(message: Message | Role, content: str | Sequence[Part], fields: Mapping[str, Any]) -> Message:
+def as_message(
+    message: Message | Role | Sequence[Any] | Mapping[str, Any],
+    content: str | Sequence[Part],
+    fields: Mapping[str, Any],
+) -> Message:
     """A message given whole, or by its role, content and fields; both at once are refused."""
     if not isinstance(message, Message):
-        if isinstance(message, str) and message not in ROLES:
+        if not isinstance(message, str):
+            several = "add_many keeps several" if isinstance(message, (list, tuple)) else READ_WITH_PARSE
+            raise InvalidTranscript(f"expected a Message or a role, got {type(message).__name__}; {several}")
+        if message not in ROLES:
             known = f"role {message[:40]!r} is not one of {', '.join(ROLES)}"
             raise InvalidTranscript(f"{known}: it comes first, as in add('user', 'Hello')")
         if not isinstance(content, Iterable) or isinstance(content, (bytes, Mapping)):
