@@ -26,14 +26,11 @@ def largest(values: NDArray[Any], count: int) -> NDArray[np.intp]:
     groups = SPREAD * count
     if count >= len(values):
         return np.arange(len(values))
-    candidates = values
     if len(values) >= max(2 * groups, FEW):
         candidates = values[: len(values) // groups * groups].reshape(-1, groups).max(axis=0)
-    places: NDArray[np.intp] = (values >= _nth(candidates, count)).nonzero()[0]
+    else:
+        candidates = values.copy()
+    nth = len(candidates) - count
+    candidates.partition(nth)
+    places: NDArray[np.intp] = (values >= candidates[nth]).nonzero()[0]
     return places
-
-
-def _nth(values: NDArray[Any], count: int) -> Any:
-    ordered = values.copy()
-    ordered.partition(len(values) - count)
-    return ordered[len(values) - count]

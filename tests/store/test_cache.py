@@ -73,7 +73,7 @@ def test_a_new_vector_takes_as_long_however_many_owners_are_kept(
         looks.append(held)
         return AN_OWNER
 
-    monkeypatch.setattr(_Held, "bytes", property(counted))
+    monkeypatch.setattr(_Held, "bytes", property(counted, lambda held, size: None), raising=False)
     asked: list[int] = []
     for number in range(OWNERS):
         looks.clear()
@@ -81,3 +81,21 @@ def test_a_new_vector_takes_as_long_however_many_owners_are_kept(
         _nearest(store, number, 0)
         asked.append(len(looks))
     assert asked == asked[:1] * OWNERS
+
+
+def test_what_others_replace_is_found_by_those_who_search_all_users(store: SqliteStore, tmp_path: Path) -> None:
+    _embed(store, 0, 0)
+    _embed(store, 1, 1)
+    with SqliteStore(tmp_path / "memory.db", durability="normal") as other:
+        assert _best(other, 0) == (_owner(0), "0")
+        store.index.embed(_owner(0), "x", "m", {"0": AXES[2]})
+        assert _best(other, 2) == (_owner(0), "0")
+        assert _best(other, 1) == (_owner(1), "1")
+        store.index.delete(_owner(1), "x", ["1"])
+        assert [match.id for match in other.index.nearest(Scope("acme"), AXES[1], "m", 5)] == ["0"]
+
+
+def _best(store: SqliteStore, axis: int) -> tuple[Scope, str]:
+    (found,) = store.index.nearest(Scope("acme"), AXES[axis], "m", 1)
+    assert found.score > 0.99
+    return found.scope, found.id

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from recollect.store.sqlite.rows import Rows, empty, fill, numbers
 from recollect.store.sqlite.signs import closest, sign_words, signs, worth_reading
+from recollect.store.sqlite.vectors import Owned
 from recollect.store.values import Filter
 
 if TYPE_CHECKING:
@@ -34,10 +35,6 @@ CHUNK, BLOCK = 8_192, 512
 """How many vectors get their signs at a time, and how many of them are read at a time: few, or memory is given back to
 the system and taken again for each."""
 
-_STATE: Final = (
-    "SELECT changes, epoch, (SELECT max(id) FROM vector WHERE owner = ?1 AND model = ?2) FROM scope, counter"
-    " WHERE scope.id = ?1"
-)
 _COUNT: Final = "SELECT count(*) FROM vector WHERE owner = ? AND model = ?"
 _ROWS: Final = (
     "SELECT id, position, scope, kind, at, role, check_sum, data FROM vector"
@@ -61,17 +58,13 @@ class _Held:
     Signs are those of the difference from the mean of the first: vectors of one model all lean the same way.
     """
 
-    def __init__(self, state: list[int], size: int, count: int, *, vectors: bool, signs: bool) -> None:
+    def __init__(self, state: tuple[int, int], size: int, count: int, *, vectors: bool, signs: bool) -> None:
         self.state, self.size = state, size
         self.vectors, self.signs = vectors, signs
         self.last = 0
         self.mean: NDArray[np.float32] | None = None
-        self._all = self._room(count)
+        self._make_room(count)
         self.rows = self._all.head(0)
-
-    @property
-    def bytes(self) -> int:
-        return AN_OWNER + sum(column.nbytes for column in self._all.columns())
 
     def add(self, more: Rows, last: int) -> None:
         self.last = last
@@ -86,15 +79,16 @@ class _Held:
         count = len(self.rows.position)
         need = count + len(more.position)
         if need > len(self._all.position):
-            self._all = self._room(need * 5 // 4)
+            self._make_room(need * 5 // 4)
             for old, new in zip(self.rows.columns(), self._all.columns(), strict=True):
                 new[:count] = old
         for column, new in zip(self._all.columns(), more.columns(), strict=True):
             column[count:need] = new
         self.rows = self._all.head(need)
 
-    def _room(self, count: int) -> Rows:
-        return empty(count, self.size if self.vectors else 0, sign_words(self.size) if self.signs else 0)
+    def _make_room(self, count: int) -> None:
+        self._all = empty(count, self.size if self.vectors else 0, sign_words(self.size) if self.signs else 0)
+        self.bytes = AN_OWNER + sum(column.nbytes for column in self._all.columns())
 
 
 class VectorCache:
@@ -106,21 +100,21 @@ class VectorCache:
         self._held: OrderedDict[tuple[int, int], _Held] = OrderedDict()
         self._bytes = 0
 
-    def nearest(self, db: apsw.Connection, owner: int, model: int, asked: VectorQuery) -> Iterator[Scored]:
+    def nearest(self, db: apsw.Connection, owned: Owned, asked: VectorQuery) -> Iterator[Scored]:
         """Cosines and positions of an owner's rows of a model that pass, as that connection sees them, in blocks.
 
         Of very many only those that are near; all, where metadata must be looked at.
         """
         size = len(asked.direction)
         with self._lock:
-            held = self._current(db, owner, model, size)
+            held = self._current(db, owned, size)
             rows = None if held is None else held.rows
         if held is not None and rows is not None and held.signs and not asked.where.metadata:
             yield _near(db, rows, held, asked)
         elif held is not None and rows is not None and held.vectors:
             yield _scored(rows, asked)
         else:
-            for more, _ in _loaded(db, owner, model, size, 0):
+            for more, _ in _loaded(db, owned, size, 0):
                 cosines, positions = _scored(more, asked)
                 yield cosines, positions.copy()
 
@@ -130,20 +124,20 @@ class VectorCache:
             self._held.clear()
             self._bytes = 0
 
-    def _current(self, db: apsw.Connection, owner: int, model: int, size: int) -> _Held | None:
-        *state, last = db.execute(_STATE, (owner, model)).fetchone() or (0, 0, None)
-        held = self._held.pop((owner, model), None)
+    def _current(self, db: apsw.Connection, owned: Owned, size: int) -> _Held | None:
+        of, state, last = owned[:2], owned[2:4], owned.last or 0
+        held = self._held.pop(of, None)
         self._bytes -= held.bytes if held else 0
         if held is None or held.state != state or held.size != size or self._outgrown(held):
-            count = db.execute(_COUNT, (owner, model)).get
+            count = db.execute(_COUNT, of).get
             if count * (sign_words(size) * 8 + BESIDE) > self._limit:
                 return None
             few = count * (size * 4 + sign_words(size) * 8 + BESIDE) <= self._limit
             held = _Held(state, size, count, vectors=few, signs=not few or count * size * 4 > self._compared)
-        if held.last < (last or 0):
-            for more, loaded in _loaded(db, owner, model, size, held.last):
+        if held.last < last:
+            for more, loaded in _loaded(db, owned, size, held.last):
                 held.add(more, loaded)
-        self._held[owner, model] = held
+        self._held[of] = held
         self._bytes += held.bytes
         while len(self._held) > 1 and self._bytes > self._limit:
             self._bytes -= self._held.popitem(last=False)[1].bytes
@@ -182,11 +176,11 @@ def _cosines(directions: NDArray[np.float32], asked: NDArray[np.float32]) -> NDA
     return cosines
 
 
-def _loaded(db: apsw.Connection, owner: int, model: int, size: int, after: int) -> Iterator[tuple[Rows, int]]:
+def _loaded(db: apsw.Connection, owned: Owned, size: int, after: int) -> Iterator[tuple[Rows, int]]:
     """Chunks of rows in the same room, each until the next, and the last id of each."""
     room, read = empty(CHUNK, size, 0), CHUNK
     while read == CHUNK:
-        rows, read, count = db.execute(_ROWS, (owner, model, after, CHUNK)), 0, 0
+        rows, read, count = db.execute(_ROWS, (*owned[:2], after, CHUNK)), 0, 0
         while block := list(islice(rows, BLOCK)):
             read, after = read + len(block), block[-1][0]
             count = fill(room, count, block)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -106,7 +107,7 @@ class SqliteIndex:
         checks.check_count("k", k, 1)
         asked = direction(vector)
         with self._database.reading() as db:
-            return _matches(db, _pairs(*_ordered(*self._near(db, scope, asked, model, k, where), k)))
+            return _matches(db, _best_first(_pairs(*self._near(db, scope, asked, model, k, where)))[:k])
 
     def nearest_positions(
         self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY
@@ -184,15 +185,11 @@ class SqliteIndex:
         self, db: apsw.Connection, scope: Scope, asked: NDArray[np.float32], model: str, k: int, where: Filter
     ) -> Positions:
         """The k nearest, and a few more, in any order."""
-        known = find_vectors(db, scope, model, len(asked))
-        if known is None:
-            return positions([])
-        place, number = known
+        exact = where.exact or scope.session is not None
+        place, owned = find_vectors(db, scope, model, len(asked), exact=exact)
         cache = VectorCache() if self._database.in_transaction else self.cache
-        level = place.level(where.exact)
-        owners = list(db.execute(_OWNERS[level], (place.id,))) if level == "tenant" else [(place.user,)]
-        wanted = VectorQuery(asked, k, place.id if level == "exact" else None, where)
-        scored = [block for (owner,) in owners for block in cache.nearest(db, owner, number, wanted)]
+        wanted = VectorQuery(asked, k, place if exact else None, where)
+        scored = [block for each in owned for block in cache.nearest(db, each, wanted)]
         cosines, places = _joined(scored)
         if where.metadata:
             return positions(itertools.islice(_passing(db, _pairs(*_ordered(places, cosines)), where), k))
@@ -242,7 +239,7 @@ def _search(
     picky = _picky(where)
     ranked: Iterable[tuple[int, float]] = best_by_words(db, place, asked, where, -1 if picky else k)
     if late and (more := list(late_by_words(db, place, asked, where))):
-        ranked = sorted((*ranked, *more), key=lambda pair: (-pair[1], -pair[0]))
+        ranked = _best_first((*ranked, *more))
     return _matches(db, list(itertools.islice(_passing(db, ranked, where) if picky else ranked, k)))
 
 
@@ -282,6 +279,11 @@ def _ordered(places: NDArray[np.int64], cosines: NDArray[Any], k: int | None = N
 
 def _pairs(places: NDArray[np.int64], cosines: NDArray[Any]) -> list[tuple[int, float]]:
     return list(zip(places.tolist(), cosines.tolist(), strict=True))
+
+
+def _best_first(found: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
+    """Positions with their scores, the best first; of equal ones the later."""
+    return sorted(found, key=operator.itemgetter(1, 0), reverse=True)
 
 
 def _batches(things: Iterable[Any]) -> Iterator[list[Any]]:

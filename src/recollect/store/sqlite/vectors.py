@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from recollect.store import checks, codec
 from recollect.store.sqlite import scopes
@@ -26,10 +26,15 @@ _USED_MODEL: Final = (
     "SELECT id, size FROM model WHERE tenant = ? AND name = ?"
     " AND EXISTS (SELECT 1 FROM vector WHERE vector.model = model.id)"
 )
-_PLACE_AND_MODEL: Final = (
-    "SELECT scope.id, user_id, tenant_id, model.id, size FROM scope JOIN model ON model.tenant = tenant_id"
-    " WHERE scope.tenant = ? AND user = ? AND session = ? AND model.name = ?"
+_OWNED: Final = (
+    "SELECT owner.id, model.id, owner.changes, epoch,"
+    " (SELECT max(id) FROM vector WHERE vector.owner = owner.id AND vector.model = model.id),"
+    " asked.id, asked.tenant_id, size FROM counter CROSS JOIN scope AS asked"
+    " JOIN model ON model.tenant = asked.tenant_id JOIN scope AS owner ON <owner>"
+    " WHERE asked.tenant = ? AND asked.user = ? AND asked.session = ? AND model.name = ?"
 )
+_BY_OWNER: Final = _OWNED.replace("<owner>", "owner.id = asked.user_id")
+_BY_TENANT: Final = _OWNED.replace("<owner>", "owner.tenant_id = asked.id AND owner.user_id = owner.id")
 _FIND: Final = {
     True: "SELECT position, at, role FROM message WHERE id = ?2 AND session = ?1 AND ?3 = 'message'",
     False: "SELECT position, at, role FROM item WHERE scope = ?1 AND kind = ?3 AND id = ?2",
@@ -47,23 +52,38 @@ _AT_POSITIONS: Final = (
 )
 
 
+class Owned(NamedTuple):
+    """One owner's vectors of a model, as a connection sees them: `last` is the id of the last.
+
+    Where `changes` and `epoch` are what they were, none was taken away or replaced.
+    """
+
+    owner: int
+    model: int
+    changes: int
+    epoch: int
+    last: int | None
+
+
 def find_model(db: apsw.Connection, tenant: int, name: str) -> tuple[int, int] | None:
     """The model's row and the length of its vectors, if it has any."""
     row = next(db.execute(_USED_MODEL, (tenant, checks.askable(name))), None)
     return None if row is None else (row[0], row[1])
 
 
-def find_vectors(db: apsw.Connection, scope: Scope, model: str, size: int) -> tuple[Place, int] | None:
-    """The scope's rows and the model's; None where there is no vector; ConfigError if they have another length."""
+def find_vectors(db: apsw.Connection, scope: Scope, model: str, size: int, *, exact: bool) -> tuple[int, list[Owned]]:
+    """The scope's row, and the vectors of each owner there; ConfigError if they have another length."""
+    query = _BY_TENANT if scope.user is None and not exact else _BY_OWNER
     names = (scope.tenant, scope.user or "", scope.session or "", checks.askable(model))
-    row = db.execute(_PLACE_AND_MODEL, names).fetchone()
-    if row is None:
-        return None
-    place, number = Place(*row[:3]), row[3]
-    if row[4] != size and find_model(db, place.tenant, model) is None:
-        return None
-    check_length(model, row[4], size)
-    return place, number
+    rows: list[Any] = db.execute(query, names).fetchall()
+    if not rows:
+        return 0, []
+    *_, place, tenant, length = rows[0]
+    if length != size:
+        if find_model(db, tenant, model) is None:
+            return place, []
+        check_length(model, length, size)
+    return place, [Owned(*row[:5]) for row in rows]
 
 
 def make_model(db: apsw.Connection, tenant: int, name: str, size: int) -> int:
