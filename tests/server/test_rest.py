@@ -78,6 +78,8 @@ def test_half_a_surrogate_pair_survives(service: Running) -> None:
     body = b'{"messages": [{"role": "user", "content": "cut \\ud83d"}]}'
     assert service.http.post("/messages", params=ADA, content=body, headers=JSON).status_code == 201
     assert texts(listed(service)) == ["cut \ud83d"]
+    context = service.http.post("/context", params=ADA, json={"question": "What was cut?"}).json()
+    assert "cut \ud83d" in [line["text"] for line in context["receipt"]["lines"]]
 
 
 def test_pages_go_backward_and_forward(service: Running) -> None:

@@ -17,8 +17,9 @@ from recollect.flow.facts.tell import label
 from recollect.layers.files import ENDINGS
 from recollect.server import given, shown
 from recollect.server.given import Id
-from recollect.server.replies import answer, tagged
+from recollect.server.replies import answer, plain, tagged
 from recollect.server.service import ErasedUser, ReadSession, ReadUser, WrittenSession, WrittenUser, served
+from recollect.session import Session
 from recollect.user import User
 
 FILE: Final[dict[str, Any]] = {
@@ -34,13 +35,13 @@ routes = APIRouter(responses=shown.ERRORS)
 @routes.post("/context", operation_id="context", response_model=shown.ShownContext)
 async def context(request: Request, chat: ReadSession, asked: given.ContextQuestion) -> Response:
     """The best prompt for a question that fits a budget, with a receipt of every choice."""
-    made = await served(request).run(
-        chat.context, asked.question, asked.budget, system=asked.system, at=asked.at, tools=asked.tools
-    )
-    shown = made.to_dict()
-    if asked.shape:
-        shown["request"] = made.to(asked.shape).request()
-    return answer(shown)
+    return await served(request).run(_context, chat, asked)
+
+
+def _context(chat: Session, asked: given.ContextQuestion) -> Response:
+    made = chat.context(asked.question, asked.budget, system=asked.system, at=asked.at, tools=asked.tools)
+    more = {"request": made.to(asked.shape).request()} if asked.shape else {}
+    return plain(made.to_dict() | more)
 
 
 class AnyId(PathConvertor):
@@ -61,7 +62,7 @@ async def replay(
     system: Annotated[str | SkipJsonSchema[None], Query()] = None,
 ) -> Response:
     """The context as it was built for an earlier question, from what was kept until then, with that system text."""
-    return answer(await served(request).run(chat.replay, message, budget, system=system))
+    return await served(request).run(lambda: plain(chat.replay(message, budget, system=system).to_dict()))
 
 
 @routes.get("/facts", operation_id="listFacts", response_model=shown.Facts)
