@@ -15,7 +15,7 @@ import numpy as np
 
 from recollect.embed import Embedder
 from recollect.embed.nearness import Nearness
-from recollect.embed.scripts import reads
+from recollect.embed.scripts import ENGLISH, reads
 from recollect.errors import ModelError
 from recollect.flow.overlap import unheard
 from recollect.flow.rank import (
@@ -227,11 +227,12 @@ class Ranker:
         """The nearest turns, and the question's vector by the embedder in use, where turns have vectors of that one."""
         where = MESSAGES if as_of is None else replace(MESSAGES, as_of=as_of)
         k = next(k for more, k in NEAREST if len(columns) > more)
-        found = (
-            self.store.index.nearest_positions(columns.scope, vector, model, k, where=where)
-            for model, vector in vectors
-        )
-        near, *former = (columns.known(*each) for each in found)
+
+        def nearest(model: str, vector: NDArray[np.float32]) -> Near:
+            found = columns.known(*self.store.index.nearest_positions(columns.scope, vector, model, k, where=where))
+            return columns.in_latin(found) if model in ENGLISH else found
+
+        near, *former = (nearest(*each) for each in vectors)
         model, vector = vectors[0]
         compared = self.embedder is not None and model == self.embedder.name and len(near[0]) > 0
         for old in former:
