@@ -29,7 +29,8 @@ def test_a_question_without_a_topic_is_about_the_talk(question: str) -> None:
         "What did we talk about in Oslo?", "What did I say about the bridge?", "Where do I live?", "What time is it?",
         "What did Nadia tell you?", "Tell me a joke", "Do you remember me?", "", "?", "say " * 20_000,
         "What happened?", "What did I do in Oslo?", "What did I do?", "What did I do before?",
-        "What do I do on Monday?", "What did I do with the keys yesterday?", "What did I say about 1984?", "What did I say about 3 tickets?",
+        "What do I do on Monday?", "What did I do with the keys yesterday?", "What did I say about 1984?",
+        "What did I say about 3 tickets?",
     ],
 )  # fmt: skip
 def test_any_other_is_not(question: str) -> None:
