@@ -35,6 +35,14 @@ _LITTLE: Final = word_set(
 )
 _ALL: Final = _TALK | _TIME | _HAPPENED | _LITTLE | WEEKDAYS.keys()
 
+_ASKS_ASSISTANT: Final = re.compile(
+    r"\b(our (last |previous |earlier |past |prior )?(conversation|chat|discussion|session)"
+    r"|(previous|earlier|last) (conversation|chat)|remind me"
+    r"|you (said|told|mentioned|recommended|suggested|gave|provided|listed|wrote|explained|described|shared|named"
+    r"|created|made|advised)|did you|your (answer|suggestion|recommendation|advice|list|reply|response))\b",
+    re.IGNORECASE,
+)
+
 
 def asks_of_talk(question: str) -> bool:
     """Whether a question asks what was said, at some time or at all, and names no topic."""
@@ -45,3 +53,8 @@ def asks_of_talk(question: str) -> bool:
     timed = undated != text or not (_TIME | WEEKDAYS.keys()).isdisjoint(words)
     asks = not _TALK.isdisjoint(words) or (happened and timed)
     return bool(asks) and len(words) <= MAX_WORDS and _ALL.issuperset(words)
+
+
+def asks_of_assistant(question: str) -> bool:
+    """Whether a question asks for what the assistant said: "Which wine did you recommend?"."""
+    return _ASKS_ASSISTANT.search(question) is not None

@@ -31,6 +31,7 @@ from recollect.flow.rank import (
     matching,
     score,
 )
+from recollect.flow.talk import asks_of_assistant
 from recollect.flow.when import periods, with_days
 from recollect.frozen import EMPTY
 from recollect.layers.columns import Columns
@@ -53,13 +54,6 @@ KEPT_BYTES: Final = 256 * 2**20
 """About how many bytes of turns are kept in memory beside those of the owner asked for."""
 LOOK: Final = 16
 """The bytes are added up again after one new owner for every LOOK that are kept: with many owners it takes long."""
-_ASKS_ASSISTANT: Final = re.compile(
-    r"\b(our (last |previous |earlier |past |prior )?(conversation|chat|discussion|session)"
-    r"|(previous|earlier|last) (conversation|chat)|remind me"
-    r"|you (said|told|mentioned|recommended|suggested|gave|provided|listed|wrote|explained|described|shared|named"
-    r"|created|made|advised)|did you|your (answer|suggestion|recommendation|advice|list|reply|response))\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +245,7 @@ def _question(columns: Columns, asked: Asked, words: list[str], named: list[str]
         periods(with_days(asked.text, asked.days), today),
         today.toordinal(),
         columns.speakers[named[0]] if len(named) == 1 else None,
-        columns.with_assistant and not _ASKS_ASSISTANT.search(asked.text),
+        columns.with_assistant and not asks_of_assistant(asked.text),
         asked.recency,
     )
 
