@@ -79,6 +79,14 @@ def test_restore_asks_first(file: str, tmp_path: Path) -> None:
     assert result.exit_code == 1
 
 
+def test_restore_does_not_ask_where_there_is_nothing_to_replace(file: str, tmp_path: Path) -> None:
+    copy, new = str(tmp_path / "copy"), str(tmp_path / "new.db")
+    run("backup", copy, "--store", file)
+    assert CliRunner().invoke(app, ["restore", copy, "--store", new], input="").exit_code == 0
+    with open_store(new) as store:
+        assert len(store.log.read(ADA)) == 3
+
+
 def test_a_model_nobody_knows_is_an_error_with_the_known_names() -> None:
     result = run("models", "pull", "nothing")
     assert result.exit_code == 1

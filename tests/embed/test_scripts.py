@@ -58,3 +58,30 @@ def test_recall_goes_by_words_where_the_model_can_not_read() -> None:
             chat.add_turn(said, "好的!")
         memory.drain()
         assert "上海" in chat.search("我妹妹住在哪里?")[0].text
+
+
+def test_what_the_model_can_not_read_is_near_to_no_question() -> None:
+    with Memory.open(":memory:", embedder=English(64)) as memory:
+        chat = memory.session("a", user="ming")
+        chat.add_turn("我对花生过敏。", "好的!")
+        chat.add_turn("The tea is green.", "It is.")
+        chat.documents.add("我妹妹五月搬到了上海。", name="sister")
+        memory.drain()
+        later = memory.session("b", user="ming")
+        assert later.search("red car").by_chance
+        assert later.context("red car").memory == ""
+        assert "花生" in later.search("花生")[0].text
+        assert chat.documents.search("red car") == []
+        assert chat.documents.search("上海")[0].document == "sister"
+
+
+def test_a_replay_reads_no_more_than_the_context_did() -> None:
+    with Memory.open(":memory:", embedder=English(64)) as memory:
+        memory.session("a", user="ming").add_turn("我对花生过敏。", "好的!")
+        memory.drain()
+        chat = memory.session("b", user="ming")
+        asked = chat.add("user", "red car")
+        chat.add_turn("The tea is green.", "It is.")
+        memory.drain()
+        assert chat.search("tea")  # so that later turns are known, too
+        assert chat.replay(asked.id).memory == ""

@@ -30,6 +30,7 @@ def asked(question: str) -> set[str]:
         (["What's my name?", "whats my name", "do you know my name"], {"name"}),
         (["Where do I live?", "where do i live now", "which city am I in?"], {"place"}),
         (["What do I do for a living?", "what's my job", "Where do I work?"], {"role", "company"}),
+        (["What is my job title?", "What's my title at work?", "Where am I employed?"], {"role", "company"}),
         (["Who am I?"], {"name", "place", "role", "company", "age"}),
         (["How old am I?", "what's my age"], {"age"}),
         (["What do I like?", "what music do I enjoy", "what are my interests?"], {"likes:jazz"}),

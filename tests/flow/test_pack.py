@@ -197,3 +197,19 @@ def test_a_text_is_compared_with_few_of_thousands_of_other_words(size: int) -> N
 def test_one_by_one_gives_a_hit_a_turn() -> None:
     moments = [said(f"m{n}", "a", n, START, f"text {n}") for n in range(3)]
     assert [hit.text for hit in one_by_one(moments)] == [f"8 May 2023\nada: text {n}" for n in range(3)]
+
+
+def test_of_a_message_that_is_far_too_long_only_the_start_is_counted() -> None:
+    counted = Mock(side_effect=count)
+    text = "".join(f"Line {n} of a log.\n" for n in range(50_000))
+    (hit,) = pack([said("m", "a", 0, START, text)], 100, counted, words, {"49999"})
+    assert "Line 49999 of a log." in hit.text
+    assert sum(len(call.args[0]) for call in counted.call_args_list) < len(text) / 10
+
+
+@given(lists_of_moments(), st.integers(0, 400))
+def test_a_start_that_is_too_long_is_never_one_of_a_message_that_fits(moments: list[Moment], budget: int) -> None:
+    with patch("recollect.flow.pack.A_TOKEN", 4):
+        packed = pack(moments, budget, count, words, {"cat"})
+    with patch("recollect.flow.pack.A_TOKEN", 10**9):
+        assert packed == pack(moments, budget, count, words, {"cat"})

@@ -237,8 +237,16 @@ def test_active_hours_need_many_different_hours() -> None:
     assert derive(tally).active is None
     for n in range(ACTIVE_HOURS):
         said(tally, "s", "hello", at=START.replace(hour=18 + n % 3) + timedelta(days=n))
-    assert derive(tally).active == (17, 21)
+    assert derive(tally).active == (18, 21)  # nothing was said from 17 to 18
     assert derive(tally).rhythm == "daily"
+
+
+@given(st.integers(0, 23))
+def test_somebody_who_is_there_at_one_hour_of_the_day_is_active_then(hour: int) -> None:
+    tally = Tally()
+    for n in range(ACTIVE_HOURS):
+        said(tally, "s", "hello", at=START.replace(hour=hour) + timedelta(days=n))
+    assert derive(tally).active == (hour, (hour + 1) % 24)
 
 
 def test_somebody_who_is_there_all_day_has_no_active_hours() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +12,7 @@ from recollect import Message
 from recollect.flow.fence import CLOSE, OPEN, SAYS, heading
 from recollect.flow.pack import CUT
 from recollect.llm.quoting import LONGEST, Line, part_about, remembered, reply_to, said_of
-from recollect.llm.recall import answer
+from recollect.llm.recall import NOTHING, answer
 
 TEXTS = st.lists(st.sampled_from(["ab ", " xyz", " a\t", "b", " ", "-" * 300]), max_size=300).map("".join)
 
@@ -52,6 +53,26 @@ def test_words_that_say_no_more_than_the_question_are_quoted_with_their_answer()
     assert "assistant: A secret is missing." in ask("Why did the deploy fail?", *said)
     assert "A secret is missing." not in ask("Did the deploy fail?", *said)
     assert "A secret is missing." not in ask("Why did the deploy fail?", "user: the deploy failed: no disk", *said[1:])
+
+
+WINE = ("user: Suggest a wine for our salmon on Sunday.", "assistant: Riesling,", "a dry one.", "user: Thanks!")
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("Which wine did you suggest for the salmon?", WINE),
+        ("Remind me what wine you recommended with salmon.", WINE),
+        ("Which wine goes with salmon?", ("user: What wine goes with grilled salmon?", *WINE[1:])),
+        ("Which wine goes with salmon?", ("user: What wine goes with salmon again?", *WINE[1:])),
+    ],
+)
+def test_what_the_assistant_said_is_quoted_where_that_is_the_answer(question: str, said: tuple[str, ...]) -> None:
+    assert "assistant: Riesling, a dry one." in ask(question, *said)
+
+
+def test_a_question_that_was_asked_before_and_not_answered_is_no_answer() -> None:
+    assert ask("Which wine goes with salmon?", "user: What wine goes with salmon again?", "user: Hello?") == NOTHING
 
 
 def test_a_line_that_nothing_answers_has_no_reply() -> None:

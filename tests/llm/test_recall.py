@@ -147,7 +147,7 @@ def test_what_the_user_said_before_in_the_conversation_is_quoted_too() -> None:
 
 def test_the_same_question_is_no_answer_nor_is_what_was_quoted_before() -> None:
     before = "user: Where does my sister live?\n> 8 May 2023, user: My sister Nadia moved to Oslo."
-    memory = MEMORY.replace("user: My sister Nadia moved to Oslo.", before).replace("sisters", "all")
+    memory = MEMORY.replace("user: My sister Nadia moved to Oslo.\nassistant: Noted!", before).replace("sisters", "all")
     asked = [Message("user", "Where does my sister live?"), Message("assistant", NOTHING)]
     again = Message("user", f"{memory}\n\nWhere does my sister live?")
     assert llm.open("recall:").complete([*asked, again]).text == NOTHING

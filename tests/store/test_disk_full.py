@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import random
@@ -16,6 +17,7 @@ import pytest
 
 from recollect.errors import DiskFull, StoreUnavailable
 from recollect.store import Store
+from recollect.store.backup import making
 from recollect.store.sqlite import SqliteStore, database
 from recollect.types import Message, Scope
 from tests.postgres import Databases, Server, running
@@ -160,3 +162,12 @@ def test_a_server_that_says_its_disk_is_full(postgres: Databases) -> None:
         store.log.append(TRIP, [Message("user", "room again", "after")])
         assert [entry.message.id for entry in store.log.read(TRIP)] == ["0", "after"]
         assert store.check() == []
+
+
+def test_a_file_that_has_no_room_is_told_by_its_name_and_is_not_there(tmp_path: Path) -> None:
+    target = tmp_path / "all.jsonl"
+    with pytest.raises(DiskFull, match=r"no room to write .*all\.jsonl: free some space"), making(target):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(PermissionError), making(target):
+        raise PermissionError(errno.EACCES, "Permission denied")
+    assert list(tmp_path.iterdir()) == []

@@ -184,7 +184,7 @@ def restore(
             from recollect.store.sqlite import check_backup
 
             check_backup(path)
-        if not yes:
+        elif not yes:
             confirm("This replaces everything in the store. Go on?")
     with opened(store, must_exist=False) as opened_store:
         opened_store.restore(path)

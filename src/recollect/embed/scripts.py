@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 ENGLISH: Final = frozenset({"onnx:e5-small-v2", "onnx:bge-small-en-v1.5"})
 """Embedders, by name, that were trained on English alone."""
-LATIN: Final = "\u0250"
-"""The first character after the letters of Latin script."""
+LOOKED_AT: Final = 2_000
+"""Characters that tell the script of a text: about as many as such a model reads."""
+_LETTER: Final = re.compile(r"[^\W\d_]")
+_OTHER: Final = re.compile(r"[^\W\d_\0-\u024f]")
+"""A letter of another script than Latin."""
 
 
 def reads(name: str, text: str) -> bool:
     """Whether the embedder of that name can tell what a text is about."""
-    if name not in ENGLISH or text.isascii():
-        return True
-    letters = [char < LATIN for char in text if char.isalpha()]
-    return 2 * sum(letters) >= len(letters)
+    return name not in ENGLISH or is_latin(text)
+
+
+def is_latin(text: str) -> bool:
+    """Whether at least half of the letters are Latin."""
+    start = text[:LOOKED_AT]
+    return start.isascii() or 2 * len(_OTHER.findall(start)) <= len(_LETTER.findall(start))

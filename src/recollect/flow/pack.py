@@ -26,6 +26,8 @@ Day: TypeAlias = Callable[[datetime], str]
 CUT: Final = "[…]"
 DIFFERENT: Final = 0.1
 """Share of words that may differ between two turns that count as the same."""
+A_TOKEN: Final = 20
+"""Characters of a token that words hardly ever reach; lines of dashes may."""
 MIN_WORDS: Final = 8
 """Words below which a piece of a sentence says nothing."""
 _TELLING: Final = re.compile(r"\d|^\W*(?:not?|never|cannot|without)\b|n['\u2019]t\b")
@@ -73,7 +75,7 @@ class _Packed:
 
     def take(self, moment: Moment, day: str, line: str, budget: int) -> bool:
         """Whether the line was taken, as it fits."""
-        if (used := self._with(moment, day, line)) > budget:
+        if self._too_long(line, budget) or (used := self._with(moment, day, line)) > budget:
             return False
         self.used = used
         insort(self.groups.setdefault(moment.session, []), _Line(moment, day, line), key=_order)
@@ -81,7 +83,12 @@ class _Packed:
 
     def fits(self, moment: Moment, day: str, line: str, budget: int) -> bool:
         """Whether there is room for a line."""
-        return self._with(moment, day, line) <= budget
+        return not self._too_long(line, budget) and self._with(moment, day, line) <= budget
+
+    def _too_long(self, line: str, budget: int) -> bool:
+        """Whether the start of a line is too much already: the rest of a megabyte need not be counted."""
+        most = A_TOKEN * budget
+        return len(line) > most and self.count(line[:most]) > budget
 
     def _with(self, moment: Moment, day: str, line: str) -> int:
         """What everything would cost with one more line, its end, and the days that are written for it."""

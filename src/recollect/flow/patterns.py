@@ -178,7 +178,8 @@ def _active(hours: Sequence[int]) -> tuple[int, int] | None:
     best = max(range(24), key=lambda start: (inside[start], -start))
     if sum(hours) < ACTIVE_HOURS or not surely_over_half(inside[best], sum(hours)):
         return None
-    return best, (best + PART_OF_DAY) % 24
+    there = [hour for step in range(PART_OF_DAY) if hours[hour := (best + step) % 24]]
+    return there[0], (there[-1] + 1) % 24
 
 
 def _rhythm(hours: set[int]) -> str:

@@ -23,16 +23,38 @@ _TIME: Final = word_set(
 )
 _HAPPENED: Final = word_set("happened happen remember recall")
 """Words that ask for the talk only where they name a time: "What do you remember from yesterday?"."""
+_DONE: Final = re.compile(
+    r"\b(?:did (?:i|we) (?:do|get up to)|(?:was|were) (?:i|we) (?:doing|up to)"
+    r"|have (?:i|we) (?:done|been (?:doing|up to)))\b(?! before)"
+)
+"""Words that do so, too: "What did I do in July?"."""
 _LITTLE: Final = word_set(
     """what whats s which who did do does have has had we i you us me my our your was were is are been the a an of in on
     at about with each other to so and please again all else thing things that this it can could would remind know
-    from just here then now back up there any anything something ok hey hi"""
+    from just here then now back up there any anything something ok hey hi doing done get"""
 )
 _ALL: Final = _TALK | _TIME | _HAPPENED | _LITTLE | WEEKDAYS.keys()
+
+_ASKS_ASSISTANT: Final = re.compile(
+    r"\b(our (last |previous |earlier |past |prior )?(conversation|chat|discussion|session)"
+    r"|(previous|earlier|last) (conversation|chat)|remind me"
+    r"|you (said|told|mentioned|recommended|suggested|gave|provided|listed|wrote|explained|described|shared|named"
+    r"|created|made|advised)|did you|your (answer|suggestion|recommendation|advice|list|reply|response))\b",
+    re.IGNORECASE,
+)
 
 
 def asks_of_talk(question: str) -> bool:
     """Whether a question asks what was said, at some time or at all, and names no topic."""
-    words = _WORD.findall(_DATE.sub("", question[:1_000].lower()))
-    asks = not _TALK.isdisjoint(words) or not (_HAPPENED.isdisjoint(words) or _TIME.isdisjoint(words))
-    return asks and len(words) <= MAX_WORDS and _ALL.issuperset(words)
+    text = question[:1_000].lower()
+    undated = _DATE.sub("", text)
+    words = _WORD.findall(undated)
+    happened = not _HAPPENED.isdisjoint(words) or _DONE.search(undated)
+    timed = undated != text or not (_TIME | WEEKDAYS.keys()).isdisjoint(words)
+    asks = not _TALK.isdisjoint(words) or (happened and timed)
+    return bool(asks) and len(words) <= MAX_WORDS and _ALL.issuperset(words)
+
+
+def asks_of_assistant(question: str) -> bool:
+    """Whether a question asks for what the assistant said: "Which wine did you recommend?"."""
+    return _ASKS_ASSISTANT.search(question) is not None

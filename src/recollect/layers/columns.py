@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.embed.scripts import is_latin
 from recollect.flow import rank
 from recollect.flow.rank import REACH, Marks, Near, Numbers, Places, Turns, lends, worth
 from recollect.flow.sentences import QUESTION_MARKS
@@ -70,6 +71,7 @@ class Columns:
     _names: list[str] = field(default_factory=list)
     _last: list[int] = field(default_factory=list)
     _runs: array[int] = field(default_factory=lambda: array("i"))
+    _other_scripts: array[int] = field(default_factory=lambda: array("i"))
     _echoed: list[tuple[int, int]] = field(default_factory=list)
     _minutes: array[int] = field(default_factory=lambda: array("h"))
     _postings: Postings = field(default_factory=Postings)
@@ -116,6 +118,7 @@ class Columns:
         then._assistant = self._assistant
         then._sessions = {name: n for name, n in self._sessions.items() if n <= sessions}
         then._runs = self._runs[: bisect_left(self._runs, count)]
+        then._other_scripts = self._other_scripts
         then._minutes = self._minutes[:count]
         then._postings, then._positions, then._turns = self._postings, self._positions, turns
         return then
@@ -195,6 +198,14 @@ class Columns:
         there = held[np.minimum(places, len(held) - 1)] == positions
         return places[there], cosines[there]
 
+    def in_latin(self, near: Near) -> Near:
+        """The same without the turns that are in another script."""
+        if not self._other_scripts:
+            return near
+        places, cosines = near
+        latin = ~np.isin(places, self._other_scripts)
+        return places[latin], cosines[latin]
+
     def _add(self, page: Sequence[Spoken], many: Many | None) -> None:
         """Take in the turns that come next."""
         if not page:
@@ -216,6 +227,7 @@ class Columns:
         self._positions[start:end] = positions
         self._said += sum(counts)
         self.words.extend(counts)
+        self._other_scripts.extend([place for place, text in enumerate(texts, start) if not is_latin(text)])
         self._link(start, sessions)
         self._ids += ids
 

@@ -273,12 +273,14 @@ class Documents:
     def _nearest(self, asked: str, items: Sequence[Item], by_meaning: Mapping[str, float]) -> dict[str, float]:
         """How near each chunk is: by meaning, and a little by the question's words; by words alone without a vector.
 
-        Where the search by meaning found as many chunks as it may, any other counts as near as the last of them.
+        What the model can't read counts as without one. Where the search by meaning found as many chunks
+        as it may, any other counts as near as the last of them.
         """
         share = shares(query_words(asked), {item.id: self._words_of(item) for item in items})
         if len(by_meaning) == LOOKED_AT:
             by_meaning = dict.fromkeys(share, min(by_meaning.values())) | dict(by_meaning)
-        return {id: min(1.0, by_meaning[id] + WORDS * said) if id in by_meaning else said for id, said in share.items()}
+        read = {item.id for item in items if self.embedder and reads(self.embedder.name, item.text)} & by_meaning.keys()
+        return {id: min(1.0, by_meaning[id] + WORDS * said) if id in read else said for id, said in share.items()}
 
     def _words_of(self, item: Item) -> frozenset[str]:
         """The words of a chunk; they are remembered by its id, which changes with its text."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from recollect.embed import Embedder
 from recollect.embed.nearness import Nearness
-from recollect.embed.scripts import reads
+from recollect.embed.scripts import ENGLISH, reads
 from recollect.errors import ModelError
 from recollect.flow.overlap import unheard
 from recollect.flow.rank import (
@@ -31,6 +31,7 @@ from recollect.flow.rank import (
     matching,
     score,
 )
+from recollect.flow.talk import asks_of_assistant
 from recollect.flow.when import periods, with_days
 from recollect.frozen import EMPTY
 from recollect.layers.columns import Columns
@@ -53,13 +54,6 @@ KEPT_BYTES: Final = 256 * 2**20
 """About how many bytes of turns are kept in memory beside those of the owner asked for."""
 LOOK: Final = 16
 """The bytes are added up again after one new owner for every LOOK that are kept: with many owners it takes long."""
-_ASKS_ASSISTANT: Final = re.compile(
-    r"\b(our (last |previous |earlier |past |prior )?(conversation|chat|discussion|session)"
-    r"|(previous|earlier|last) (conversation|chat)|remind me"
-    r"|you (said|told|mentioned|recommended|suggested|gave|provided|listed|wrote|explained|described|shared|named"
-    r"|created|made|advised)|did you|your (answer|suggestion|recommendation|advice|list|reply|response))\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,11 +221,12 @@ class Ranker:
         """The nearest turns, and the question's vector by the embedder in use, where turns have vectors of that one."""
         where = MESSAGES if as_of is None else replace(MESSAGES, as_of=as_of)
         k = next(k for more, k in NEAREST if len(columns) > more)
-        found = (
-            self.store.index.nearest_positions(columns.scope, vector, model, k, where=where)
-            for model, vector in vectors
-        )
-        near, *former = (columns.known(*each) for each in found)
+
+        def nearest(model: str, vector: NDArray[np.float32]) -> Near:
+            found = columns.known(*self.store.index.nearest_positions(columns.scope, vector, model, k, where=where))
+            return columns.in_latin(found) if model in ENGLISH else found
+
+        near, *former = (nearest(*each) for each in vectors)
         model, vector = vectors[0]
         compared = self.embedder is not None and model == self.embedder.name and len(near[0]) > 0
         for old in former:
@@ -250,7 +245,7 @@ def _question(columns: Columns, asked: Asked, words: list[str], named: list[str]
         periods(with_days(asked.text, asked.days), today),
         today.toordinal(),
         columns.speakers[named[0]] if len(named) == 1 else None,
-        columns.with_assistant and not _ASKS_ASSISTANT.search(asked.text),
+        columns.with_assistant and not asks_of_assistant(asked.text),
         asked.recency,
     )
 

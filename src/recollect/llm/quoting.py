@@ -115,11 +115,13 @@ def _lines(memory: str) -> Iterator[Line]:
 
 def reply_to(lines: Sequence[Line], place: int) -> Line | None:
     """What the assistant answered to what the user said in a line, where that is quoted too."""
-    for line in lines[place + 1 :]:
-        if line.text.startswith("user: ") or (line.heading, line.day) != (lines[place].heading, lines[place].day):
+    talk = list(takewhile(lambda line: line[:2] == lines[place][:2], lines[place:]))[1:]
+    for n, line in enumerate(talk):
+        if line.text.startswith("user: "):
             return None
         if line.text.startswith("assistant: "):
-            return line
+            rest = takewhile(lambda other: not _TURN.match(other.text), talk[n + 1 :])
+            return line._replace(text=" ".join(filter(None, (line.text, *(other.text for other in rest)))))
     return None
 
 

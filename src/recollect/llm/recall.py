@@ -19,7 +19,7 @@ from recollect.flow.facts.asked import MAX_QUESTION, Wanted, someone, wanted
 from recollect.flow.facts.spoken import place_in_telling, sentence
 from recollect.flow.facts.tell import asked_by, due, label
 from recollect.flow.fence import TITLES, without_memory
-from recollect.flow.talk import asks_of_talk
+from recollect.flow.talk import asks_of_assistant, asks_of_talk
 from recollect.flow.when import periods
 from recollect.llm.model import TIMEOUT, Delta, Reply, Usage
 from recollect.llm.quoting import (
@@ -315,7 +315,7 @@ def _sharing(
 ) -> list[tuple[str, str]]:
     """The facts and lines that share words with the question, rare ones above all; in their order, with their headings.
 
-    The same question, asked before, is no answer; others are only where there is nothing else.
+    The same question, asked before, is no answer, unless it got one; others are only where there is nothing else.
     """
     if telling <= _ALL_COMMON:
         return []
@@ -324,7 +324,8 @@ def _sharing(
     if want.about:
         facts = [fact for fact in facts if someone(fact) not in want.people]
     of_me = _OF_ME.search(question) is not None and not _OF_THE_PAST.search(question)
-    others = [line for line in lines if line.heading not in FACTS and not _is_same(question, line.words)]
+    quotable = [line for line in lines if line.heading not in FACTS]
+    others = [line for n, line in enumerate(quotable) if not _is_same(question, line.words) or reply_to(quotable, n)]
     if want.keys and not want.of_another:
         facts = [fact for fact in facts if not someone(fact)]
         others = [line for line in others if not _only_of_others(line.words, want.keys)]
@@ -353,13 +354,17 @@ def _only_of_others(said: str, keys: Set[str]) -> bool:
 
 
 def _with_reply(question: str, said: _Source, asked: set[str], lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
-    """What is told, and what the assistant said to it where it has no word that is not in the question."""
+    """What is told, and what the assistant said to it: where that is asked for, or the user's own words are no answer.
+
+    Those are none where they ask something themselves, or have no word that is not in the question.
+    """
     if said.fact:
         yield from _told([said.fact])
         return
     yield _quoted(lines[said.place], asked)
-    more = said.words - asked - _ALL_COMMON - _FILLERS
-    if not more and _WANTS_MORE.match(question) and (reply := reply_to(lines, said.place)):
+    answers = said.words - asked - _ALL_COMMON - _FILLERS and not _ASKS.match(lines[said.place].words)
+    wanted = asks_of_assistant(question) or (_WANTS_MORE.match(question) and not answers)
+    if wanted and (reply := reply_to(lines, said.place)):
         yield _quoted(reply, asked)
 
 

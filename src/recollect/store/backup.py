@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from errno import EDQUOT, ENOSPC
 from pathlib import Path
 from typing import BinaryIO
 
-from recollect.errors import ConfigError, StoreUnavailable
+from recollect.errors import ConfigError, DiskFull, StoreUnavailable
 
 
 @contextmanager
@@ -29,6 +30,10 @@ def making(target: Path) -> Iterator[Path]:
             _sync(part)
             part.rename(target)
             _sync(target.parent)
+        except OSError as error:
+            if error.errno in (ENOSPC, EDQUOT):
+                raise DiskFull(f"no room to write {target}: free some space, or name a file on another disk") from error
+            raise
         finally:
             part.unlink(missing_ok=True)
 

@@ -83,11 +83,13 @@ KINDS: Final = (
     ),
     Kind(
         "role company teaches studies",
-        "job work working profession occupation living career employer company role professionally",
+        """job work working profession occupation living career employer employed company role title position
+        professionally""",
         rule(
             r"\bwhat do i do(?: (?:for (?:a living|work)|professionally|at work))?\W*$",
-            rf"{_DO_I} work(?:ing)?\b",
-            r"\bmy (?:\w+ )?(?:job|profession|occupation|career|employer|company|role|work)\W*$",
+            rf"{_DO_I} (?:work(?:ing)?|employed)\b",
+            r"\bmy (?:\w+ )?(?:job|profession|occupation|career|employer|company|role|work|position|(?:job )?title)"
+            r"(?: at work)?\W*$",
         ),
         "do",
     ),

@@ -72,6 +72,8 @@ _NO_ARTICLE: Final = re.compile(
     r"(?:retired|unemployed|self-employed|\d{4})\b|(?:head|director|vp|president) of\b|the ", re.IGNORECASE
 )
 _ALONE: Final = {"alone": "alone", "by myself": "by yourself", "on my own": "on your own"}
+_ONE_OF_YOURS: Final = re.compile(r"(?!(?:my|our|an?|some|two|three|four|five|six|both)\b)[a-z]")
+"""Someone at home of whom it is not said whose or how many: "parents"."""
 _MINE: Final = re.compile(r"\b(my|our)\b", re.IGNORECASE)
 _ME: Final = re.compile(r"\b(me|us)\b")
 
@@ -121,6 +123,8 @@ def sentence(fact: Fact) -> str:
     if first not in _SENTENCES:
         return f"Your {fact.key.replace('_', ' ').replace(':', ', ')}: {fact.value}"
     value = _ME.sub("you", _MINE.sub("your", fact.value))
+    if first == "household" and _ONE_OF_YOURS.match(fact.value):
+        value = f"your {value}"
     return _filled(_SENTENCES[first], {"a": _with_article(value), "of": ":".join(rest)}, value)
 
 
