@@ -195,7 +195,7 @@ class Endpoint:
         said = _whole(response, end).decode("utf-8", "replace")
         said = " ".join(without_key(said, key).split())
         status, after = response.status_code, _seconds(response.headers.get("retry-after"))
-        problem = f"{self.name}: answered {status}: {said[:SHOWN]}"
+        problem = f"{self.name}: answered {status}: {_words(said)[:SHOWN]}"
         if judged := self._judge(status, said):
             return judged.named(self.name)
         if status == 429:
@@ -212,6 +212,19 @@ class Endpoint:
         except (ValueError, RecursionError) as error:
             began = data[:80].decode("utf-8", "replace")
             raise BadReply(f"{self.name}: the reply is not JSON: it starts with {began!r}") from error
+
+
+def message_of(error: Any) -> str:
+    """What an error says that a server gives as JSON."""
+    return str(error.get("message") or error) if isinstance(error, Mapping) else str(error)
+
+
+def _words(said: str) -> str:
+    try:
+        data = json.loads(said)
+    except (ValueError, RecursionError):
+        return said
+    return message_of(data["error"]) if isinstance(data, Mapping) and data.get("error") else said
 
 
 def without_key(said: str, key: str) -> str:

@@ -62,6 +62,12 @@ def test_a_placeholder_in_the_place_of_a_key_garbles_no_words(
     assert caught.value.limit == 1_000
 
 
+def test_an_error_is_told_in_the_servers_words_not_as_json(serve: Serve) -> None:
+    _, model = serve("openai", faults=["bad_request"])
+    with pytest.raises(ModelUnavailable, match=r"answered 400: Invalid value for 'temperature'\.$"):
+        model.complete(ASKED)
+
+
 def test_a_key_with_a_line_break_is_refused_without_showing_it(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY + "\n")
     _, model = serve("openai")
