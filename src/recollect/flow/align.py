@@ -53,8 +53,9 @@ class Compared(NamedTuple):
 def compare(known: Sequence[Message], said: Sequence[Message]) -> Compared:
     """Compare what a caller said with what is known."""
     start = _waiting(known) if said and said[0].tool_results and not any(one.role == "assistant" for one in said) else 0
-    answers = {fingerprint(one) for one in known if one.role == "assistant"}
-    places = align([fingerprint(one) for one in known[start:]], [fingerprint(one) for one in said], answers)
+    keys = [fingerprint(one) for one in known[start:]]
+    answers = {key for key, one in zip(keys, known[start:], strict=True) if one.role == "assistant"}
+    places = align(keys, [fingerprint(one) for one in said], answers)
     return Compared(known, said, [None if place is None else start + place for place in places])
 
 
