@@ -32,6 +32,8 @@ MOST_BYTES: Final = 64_000_000
 """The most bytes of a reply; a larger one is an error."""
 SHOWN: Final = 500
 """How many characters of a provider's text an error shows."""
+SHORTEST_KEY: Final = 8
+"""Characters of a key that is worth hiding."""
 _PASSING: Final = frozenset({408, 409, 425})
 _UNPAID: Final = ("insufficient_quota", "current quota", "billing", "credit balance")
 
@@ -191,9 +193,9 @@ class Endpoint:
 
     def _refused(self, response: Response, key: str, end: float) -> ModelError:
         said = _whole(response, end).decode("utf-8", "replace")
-        said = " ".join((said.replace(key, "***") if key else said).split())
+        said = " ".join(without_key(said, key).split())
         status, after = response.status_code, _seconds(response.headers.get("retry-after"))
-        problem = f"{self.name}: answered {status}: {said[:SHOWN]}"
+        problem = f"{self.name}: answered {status}: {_words(said)[:SHOWN]}"
         if judged := self._judge(status, said):
             return judged.named(self.name)
         if status == 429:
@@ -210,6 +212,24 @@ class Endpoint:
         except (ValueError, RecursionError) as error:
             began = data[:80].decode("utf-8", "replace")
             raise BadReply(f"{self.name}: the reply is not JSON: it starts with {began!r}") from error
+
+
+def message_of(error: Any) -> str:
+    """What an error says that a server gives as JSON."""
+    return str(error.get("message") or error) if isinstance(error, Mapping) else str(error)
+
+
+def _words(said: str) -> str:
+    try:
+        data = json.loads(said)
+    except (ValueError, RecursionError):
+        return said
+    return message_of(data["error"]) if isinstance(data, Mapping) and data.get("error") else said
+
+
+def without_key(said: str, key: str) -> str:
+    """What a server said, with no secret in it; a short key is a placeholder, and may be part of any word."""
+    return said.replace(key, "***") if len(key) >= SHORTEST_KEY else said
 
 
 def secure(url: str) -> bool:

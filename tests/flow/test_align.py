@@ -55,6 +55,31 @@ def test_what_was_kept_of_a_changed_history_is_not_new_when_it_goes_on(known: li
     assert [one for one, place in zip(given, align(log, given), strict=True) if place is None] == [12]
 
 
+@given(st.lists(st.sampled_from("abc"), min_size=2, max_size=8), st.data())
+def test_an_edited_history_is_known_whatever_the_user_says_twice(questions: list[str], data: st.DataObject) -> None:
+    known = [m for n, text in enumerate(questions) for m in (*asked(text), Message("assistant", f"{n}"))]
+    edited = data.draw(st.integers(1, len(questions) - 1))
+    said = [*known[: 2 * edited], *asked("edited"), Message("assistant", "so")]
+    known += said[-2:]
+    said += asked(data.draw(st.sampled_from("abc")))
+    assert compare(known, said).new == said[-1:]
+    assert not compare([*known, said[-1]], said).new
+
+
+@given(st.lists(st.integers(1, 3), min_size=1, max_size=4), st.integers(1, 3))
+def test_results_alone_belong_to_the_calls_made_last(turns: list[int], last: int) -> None:
+    def calls(count: int) -> list[Message]:
+        return [*asked("go on"), Message("assistant", tuple(ToolCall(str(n), "lookup") for n in range(count)))]
+
+    def results(count: int) -> list[Message]:
+        return [Message("tool", (ToolResult(str(n), "page"),)) for n in range(count)]
+
+    known = [m for count in turns for m in (*calls(count), *results(count), Message("assistant", "done"))]
+    known += calls(last)
+    assert compare(known, results(last)).new == results(last)
+    assert not compare([*known, *results(last)], results(last)).new
+
+
 def test_what_ends_with_the_last_that_is_known_waits_for_its_answer() -> None:
     hi, hello, where, train, yes, why = asked("hi", "hello", "where", "by train", "yes", "why")
     known = [hi, hello, where, train]

@@ -189,3 +189,8 @@ def test_a_function_call_that_names_no_custom_one_is_a_function_call() -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}, "custom": None}
     raw = [{"role": "user", "content": "go"}, {"role": "assistant", "content": None, "tool_calls": [call]}]
     assert render(parse(raw, "openai"), "openai") == raw
+
+
+def test_a_role_that_is_not_there_is_told_with_all_that_are() -> None:
+    with pytest.raises(InvalidTranscript, match="system, developer, user, assistant, tool, function, got 'nobody'"):
+        parse([{"role": "nobody", "content": "x"}], "openai")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from recollect import llm
-from recollect.errors import ConfigError, ModelUnavailable, RateLimited
+from recollect.errors import ConfigError, ContextOverflow, ModelUnavailable, RateLimited
 from recollect.testing import Provider
 from tests.llm.asked import ASKED
 from tests.llm.conftest import Serve
@@ -49,6 +49,23 @@ def test_the_key_is_in_no_error_and_no_log(
         model.complete(ASKED)
     assert KEY not in str(caught.value) + repr(caught.value) + caplog.text
     assert ("Set OPENAI_API_KEY" in str(caught.value)) == (fault == "unauthorized")
+
+
+@pytest.mark.parametrize("placeholder", ["x", "1", "context"])
+def test_a_placeholder_in_the_place_of_a_key_garbles_no_words(
+    serve: Serve, placeholder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", placeholder)
+    _, model = serve("openai", faults=["overflow"])
+    with pytest.raises(ContextOverflow, match="maximum context length is 1000 tokens") as caught:
+        model.complete(ASKED)
+    assert caught.value.limit == 1_000
+
+
+def test_an_error_is_told_in_the_servers_words_not_as_json(serve: Serve) -> None:
+    _, model = serve("openai", faults=["bad_request"])
+    with pytest.raises(ModelUnavailable, match=r"answered 400: Invalid value for 'temperature'\.$"):
+        model.complete(ASKED)
 
 
 def test_a_key_with_a_line_break_is_refused_without_showing_it(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:

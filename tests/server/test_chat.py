@@ -25,7 +25,7 @@ from recollect.store import open as open_store
 from recollect.testing.provider import Provider
 from recollect.types import Message, Scope
 from tests.contexts import said
-from tests.server.running import Running, listening
+from tests.server.running import Running, listening, running
 
 ADA = {"user": "ada", "session": "trip"}
 
@@ -209,6 +209,20 @@ def test_a_model_that_says_nothing_leaves_only_the_question() -> None:
         told = events(httpx2.post(f"{url}/chat", params=ADA, json={"message": "Hello?"}))
         assert [event for event, _ in told] == ["error"]
         assert said(memory) == [("user", "Hello?")]
+
+
+@pytest.mark.parametrize(
+    ("fault", "finish", "kept"), [("truncated", "length", 2), ("content_filter", "content_filter", 1)]
+)
+def test_the_end_of_an_answer_says_whether_it_was_cut_off_or_withheld(
+    monkeypatch: pytest.MonkeyPatch, fault: str, finish: str, kept: int
+) -> None:
+    with Provider("openai", ["A long story."], faults=[fault]) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        with running(model="openai:test-model") as service:
+            name, done = events(say(service, "Tell me a story."))[-1]
+            assert (name, done["finish"]) == ("done", finish)
+            assert [len(said(service.memory)), done["message"] is None] == [kept, kept == 1]
 
 
 def test_a_message_sent_again_under_its_key_is_answered_once() -> None:

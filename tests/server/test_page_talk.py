@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from recollect.memory import Memory
+from recollect.testing.provider import Provider
 from tests.server.browser import enter, needs_chromium
 from tests.server.hostile import named
 from tests.server.running import Running, running
@@ -82,6 +83,18 @@ def test_a_double_click_on_stop_does_not_send_again(tab: Any) -> None:
         model.go_on.release(2)
         expect(page.locator(".bubble.assistant p")).to_have_text("One")
         assert len(model.seen) == 2
+
+
+def test_an_answer_that_was_withheld_or_cut_off_is_told(tab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Provider("openai", ["Once upon a time."], faults=["content_filter", "truncated"]) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        with running(model="openai:test-model") as service, tab(service.url) as found:
+            page = found.open("chat")
+            enter(page, "Message", "Tell me a story.")
+            expect(page.locator(".log .problem")).to_contain_text("The model gave no answer.")
+            expect(page.locator(".bubble.assistant")).to_have_count(0)
+            enter(page, "Message", "Tell me a tale.")
+            expect(page.locator("#status")).to_have_text("Answered, but cut off at the model's limit.")
 
 
 def test_the_enter_that_ends_a_composed_word_sends_nothing(service: Running, tab: Any) -> None:

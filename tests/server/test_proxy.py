@@ -13,7 +13,7 @@ from recollect.server.upstream import Passthrough, Reply
 from recollect.session import Session
 from recollect.testing.provider import Asked, Provider
 from recollect.testing.provider.values import Refused
-from recollect.types import Message
+from recollect.types import Message, ToolCall
 from tests.server.openai_client import CALL, HELLO, TOOLS, ask, client, said, words
 from tests.server.running import Running, running
 
@@ -280,6 +280,39 @@ def test_an_edited_history_goes_to_the_model_as_it_was_sent(proxy: Running, prov
     assert seen == [HELLO["content"], first["content"], "To Rome?", to_rome["content"], "By bus?"]
     kept = [text for role, text in said(proxy) if role == "user"]
     assert kept == [HELLO["content"], "To Rome?", "To Oslo?", "By train?", "By bus?"]
+
+
+def test_the_first_words_said_again_in_an_edited_history_are_no_new_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    yes, oslo, rome = ({"role": "user", "content": text} for text in ("Yes.", "To Oslo?", "To Rome?"))
+    with Provider("openai", lambda asked: f"Answer {len(asked.messages)}: {asked.messages[-1].text}") as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        with running(model="openai:test-model") as proxy:
+            asked, history = client(proxy), list[Any]()
+            for turn in ([yes], [oslo], [rome], [yes]):
+                history = [*(history[:2] if turn == [rome] else history), *turn]
+                history.append(ask(asked, *history).choices[0].message.model_dump(include={"role", "content"}))
+            assert [text for role, text in said(proxy) if role == "user"] == ["Yes.", "To Oslo?", "To Rome?", "Yes."]
+    texts = [message.text for message in provider.requests[-1].messages]
+    assert [texts[0], texts[2], len(texts)] == ["Yes.", "To Rome?", 5]
+
+
+def test_results_alone_are_new_though_the_same_came_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = Message("assistant", (ToolCall("0", "switch"), ToolCall("1", "switch")))
+    results = [{"role": "tool", "tool_call_id": id, "content": "done"} for id in "01"]
+    turns = [
+        [{"role": "user", "content": "Lights on."}],
+        results,
+        [{"role": "user", "content": "Lights off."}],
+        results,
+    ]
+    with Provider("openai", [calls, "They are on.", calls, "They are off."]) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        with running(model="openai:test-model") as proxy:
+            for sent in turns:
+                ask(client(proxy), *sent, tools=TOOLS)
+            assert said(proxy)[-1] == ("assistant", "They are off.")
+    roles = [message.role for message in provider.requests[-1].messages]
+    assert roles == ["user", "assistant", "tool", "tool", "assistant", "user", "assistant", "tool", "tool"]
 
 
 def test_a_question_that_failed_is_answered_for_good_when_it_comes_again_with_less_before_it(

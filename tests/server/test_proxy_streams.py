@@ -172,6 +172,13 @@ def test_a_stream_that_breaks_off_amid_an_event_is_cut_and_the_words_so_far_are_
     assert words(ask(client(proxy), HELLO, stream=True), stream=True)
 
 
+def test_a_stream_that_ends_before_the_answer_does_is_an_error(proxy: Running, provider: Provider) -> None:
+    provider.fail("no_end")
+    with pytest.raises(openai.APIError, match="ended the stream before the answer did: your message is kept"):
+        list(ask(client(proxy), HELLO, stream=True))
+    assert [dict(m.metadata) for m in proxy.memory.session("trip", user="ada").history()][1:] == [{"partial": True}]
+
+
 def test_fields_that_are_not_as_openai_has_them_fail_no_stream(service: Running) -> None:
     chunks = ask(client(service), HELLO, stream=True, extra_body={"stream_options": "usage", "max_tokens": "many"})
     assert words(chunks, True)

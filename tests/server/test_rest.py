@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from recollect.server.problems import BODIES
+from recollect.server.problems import BODIES, PARTS
 from recollect.store import Entry
 from recollect.types import Scope
 from tests.server.rest import ADA, HELLO, NOTED, add, listed, texts
@@ -338,3 +338,17 @@ def test_a_body_that_an_error_names_is_taken(service: Running, path: str, body: 
     assert service.http.post(path, params=ADA, content=body, headers=JSON).is_success
     nobody = service.http.post(path, json={**ADA, **json.loads(body)})
     assert nobody.json()["next"] == f"name it in the address, as in {path}?user=…"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "type": "function"}]},
+        {"role": "tool", "tool_call_id": "1", "content": "rain"},
+    ],
+)
+def test_calls_as_openai_has_them_are_refused_with_the_parts_that_are_taken(service: Running, message: Any) -> None:
+    refused = service.http.post("/messages", params=ADA, json={"messages": [message]})
+    assert (refused.status_code, refused.json()["next"]) == (422, PARTS)
+    taken = f'{{"messages": [{PARTS.partition(": ")[2]}]}}'
+    assert service.http.post("/messages", params=ADA, content=taken, headers=JSON).status_code == 201

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from difflib import SequenceMatcher
 from typing import Final, NamedTuple
 
@@ -52,7 +52,17 @@ class Compared(NamedTuple):
 
 def compare(known: Sequence[Message], said: Sequence[Message]) -> Compared:
     """Compare what a caller said with what is known."""
-    return Compared(known, said, align([fingerprint(one) for one in known], [fingerprint(one) for one in said]))
+    start = _waiting(known) if said and said[0].tool_results and not any(one.role == "assistant" for one in said) else 0
+    keys = [fingerprint(one) for one in known[start:]]
+    answers = {key for key, one in zip(keys, known[start:], strict=True) if one.role == "assistant"}
+    places = align(keys, [fingerprint(one) for one in said], answers)
+    return Compared(known, said, [None if place is None else start + place for place in places])
+
+
+def _waiting(known: Sequence[Message]) -> int:
+    """Where the results stand of the calls that were made last, 0 where someone answered since: ids may come again."""
+    last = next((n for n in reversed(range(len(known))) if known[n].role == "assistant"), 0)
+    return last + 1 if known and known[last].tool_calls else 0
 
 
 def spoken(given: Sequence[Message]) -> list[tuple[int, Message]]:
@@ -84,15 +94,17 @@ def fingerprint(message: Message) -> Hashable:
     return role, message.text.strip(), calls, tuple(result.call_id for result in message.tool_results), shown
 
 
-def align(known: Sequence[Hashable], given: Sequence[Hashable]) -> list[int | None]:
+def align(known: Sequence[Hashable], given: Sequence[Hashable], answers: Collection[Hashable] = ()) -> list[int | None]:
     """The place of each given message among the known ones; None where it is new.
 
     The usual case: the given messages begin with those that the known ones end with, and the rest is new. Otherwise the
-    history was edited, or is handed over once more, and both are compared as a whole. A message that the caller
+    history was edited, or is handed over once more, and both are compared as a whole: so it is where one of the known
+    `answers` is in the rest, as the first words of a history may be its last ones, too. A message that the caller
     inserted was kept at the end of the log, since that only grows: it is looked for there, too. A single message is
     always new, even if the same was said before.
     """
-    if overlap := _overlap(known, given):
+    overlap = _overlap(known, given)
+    if overlap and not any(one in answers for one in given[overlap:]):
         return [*range(len(known) - overlap, len(known)), *[None] * (len(given) - overlap)]
     places: list[int | None] = [None] * len(given)
     if len(given) > 1:

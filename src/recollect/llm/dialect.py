@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Protocol
 from recollect.errors import BadReply, InvalidTranscript, ModelError, ModelUnavailable, RateLimited
 from recollect.flow.render import parse
 from recollect.frozen import EMPTY, FrozenDict, freeze_dict
+from recollect.http import message_of
 from recollect.llm.model import Delta, Finish, Reply, Usage
 from recollect.llm.overflow import detect
 from recollect.types import Message
@@ -98,7 +99,7 @@ def failure(data: Any) -> ModelError | None:
     if not isinstance(data, Mapping) or not data.get("error"):
         return None
     error = data["error"]
-    said = str(error.get("message") or error) if isinstance(error, Mapping) else str(error)
+    said = message_of(error)
     code = f"{error.get('type')} {error.get('code')}" if isinstance(error, Mapping) else ""
     if overflow := detect(200, f"{code} {said}"):
         return overflow

@@ -1,7 +1,7 @@
 """A streaming chat: `POST /chat`. The message is kept before the model is asked; of the answer, all that came.
 
-Events are `token` ({"text"}), `thinking`, `done` ({"message", "usage", "tokens"}) and `error` (a problem). With
-`debug`, comment lines in front of them say what memory, documents and searches brought into the prompt; with
+Events are `token` ({"text"}), `thinking`, `done` ({"message", "usage", "tokens", "finish"}) and `error` (a problem).
+With `debug`, comment lines in front of them say what memory, documents and searches brought into the prompt; with
 `context`, a first event `context` holds the prompt as it is sent, with its receipt.
 """
 
@@ -78,7 +78,7 @@ def _answered(chat: Session, message: Message) -> Message | None:
 
 async def _again(answer: Message) -> AsyncGenerator[bytes]:
     yield event("token", {"text": answer.text})
-    yield event("done", {"message": answer.to_dict(), "usage": None, "tokens": None})
+    yield event("done", {"message": answer.to_dict(), "usage": None, "tokens": None, "finish": None})
 
 
 def event(name: str, data: Any) -> bytes:
@@ -125,9 +125,9 @@ class Answer:
                     yield comment
             async for piece in self._pieces():
                 yield piece
-            usage = self.reply.usage if self.reply else None
+            usage, finish = (self.reply.usage, self.reply.finish) if self.reply else (None, None)
             kept = await self._keep()
-            yield event("done", {"message": kept, "usage": usage, "tokens": self.context.tokens})
+            yield event("done", {"message": kept, "usage": usage, "tokens": self.context.tokens, "finish": finish})
         except RecollectError as error:
             yield event("error", told(error))
         except Exception as error:  # the headers were sent already: the stream itself has to say it

@@ -46,14 +46,23 @@ class Heard:
         if self._size > LARGE and b"\n" in data:
             self._read()
 
+    @property
+    def broke_off(self) -> bool:
+        """Whether the stream, which is over, has no end of the answer, and no error that says why."""
+        self._read_all()
+        return not self._failed and self._chunks.finish is None
+
     def message(self) -> Message | None:
         """The answer, or None where it is empty; of one that broke off, the words so far, marked as partial."""
-        self.feed(b"\n")
-        self._read()
+        self._read_all()
         if not self._failed and (whole := self._chunks.whole()):
             return answer_of(whole)
         words = self._chunks.words
         return Message("assistant", words, metadata=PARTIAL) if words else None
+
+    def _read_all(self) -> None:
+        self.feed(b"\n")
+        self._read()
 
     def _read(self) -> None:
         """Parse the lines that came; what is no chunk is skipped."""

@@ -208,6 +208,13 @@ BODIES: Final = {
     "/facts": '{"key": "place", "value": "Oslo"}',
 }
 """Examples of the bodies that most callers send first, by path."""
+_TOOLS: Final = (".tool_calls", ".tool_call_id")
+PARTS: Final = (
+    'send calls and results as parts: {"role": "assistant", "content": [{"type": "tool_call", "id": "1", "name": '
+    '"weather", "arguments": "{}"}]}, {"role": "tool", "content": [{"type": "tool_result", "call_id": "1", '
+    '"content": "rain"}]}'
+)
+"""What to do with the fields that OpenAI has for them."""
 _NEXT: Final = {
     400: "send a body that can be read as the Content-Type says",
     404: "see GET /openapi.json for what there is",
@@ -223,8 +230,11 @@ def _next(error: HTTPException) -> str:
     return error.next if isinstance(error, Refused) else _NEXT.get(error.status_code, "see GET /openapi.json")
 
 
-def _corrected(path: str, where: str, problem: str) -> str:
-    """What to do about the first fault of a request."""
+def _corrected(path: str, faults: Sequence[Mapping[str, str]]) -> str:
+    """What to do about the faults of a request, the first above all."""
+    if path == "/messages" and any(fault["where"].endswith(_TOOLS) for fault in faults):
+        return PARTS
+    where, problem = faults[0]["where"], faults[0]["problem"]
     if where.startswith("query.") and problem == _SAYS["missing"]:
         return f"name it in the address, as in {path}?{where.removeprefix('query.')}=\u2026"
     return f"send a body like {BODIES[path]}" if where.startswith("body") and path in BODIES else _CORRECT
@@ -234,7 +244,7 @@ def reply(error: Exception, path: str = "") -> Response:
     """The answer to a request that failed; under /v1 in the shape that OpenAI's clients read."""
     body = told(error)
     if body["next"] == _CORRECT:
-        body["next"] = _corrected(path, **body["errors"][0])
+        body["next"] = _corrected(path, body["errors"])
     if astray := path in OPENAIS:
         body["next"] = "OpenAI's API is under /v1: end the client's base URL with /v1"
     elif path.startswith("/v1/") and body["status"] == 404:

@@ -17,7 +17,7 @@ from anyio import CapacityLimiter, to_thread
 from pydantic_core import PydanticSerializationError, to_json
 
 from recollect.errors import BadReply, ModelUnavailable
-from recollect.http import MOST_BYTES, OPENAI, encoded, secure
+from recollect.http import MOST_BYTES, OPENAI, encoded, secure, without_key
 from recollect.llm.dialect import failure
 
 T = TypeVar("T")
@@ -170,9 +170,8 @@ async def _whole(response: httpx2.Response) -> Reply:
 
 def _not_let_in(reply: Reply) -> ModelUnavailable:
     """The error for a refusal of the service's own key, which the caller would else take for one of its own."""
-    if key := os.environ.get(KEY, ""):
-        reply = replace(reply, body=reply.body.replace(key.encode(), b"***"))
-    said = str(failure(reply.data) or "said nothing").removesuffix(".")
+    body = without_key(reply.body.decode("utf-8", "replace"), os.environ.get(KEY, ""))
+    said = str(failure(replace(reply, body=body.encode()).data) or "said nothing").removesuffix(".")
     problem = (
         f"the model's server answered {reply.status} and {said}. Set {KEY} of the service to a key for this server"
     )

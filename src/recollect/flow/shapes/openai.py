@@ -36,11 +36,12 @@ from recollect.flow.shapes.wire import (
     words_of,
 )
 from recollect.frozen import EMPTY, FrozenDict, freeze_dict, thaw
-from recollect.types import Image, Message, Part, Text, Thinking, ToolCall, ToolResult
+from recollect.types import Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 
 NAME: Final = "openai"
 FLAT: Final = "flat"
 _THINKING: Final = ("reasoning_content", "reasoning")
+_ROLES: Final[Mapping[Any, Role]] = {**SPOKEN, "tool": "tool", "function": "tool"}
 
 
 def read(wire: Mapping[str, Any], where: str, calls: OpenCalls) -> Message:
@@ -48,7 +49,7 @@ def read(wire: Mapping[str, Any], where: str, calls: OpenCalls) -> Message:
     role = wire.get("role")
     if role in ("tool", "function"):
         return _read_result(wire, where, calls)
-    kept = role_of(wire, SPOKEN, where)
+    kept = role_of(wire, _ROLES, where)
     raw = wire.get("content")
     words = _read_content(raw, f"{where}.content")
     name = maybe(wire, "name", str, where)

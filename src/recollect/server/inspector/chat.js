@@ -67,6 +67,8 @@ const ask = async (turn, where, body) => {
         turn.soon ??= setTimeout(set, turn.pause, turn);
       }
       if (name === "error") throw Object.assign(new Error(data.detail), { next: data.next });
+      if (name === "done" && !data.message) throw new Problem(0, { detail: "The model gave no answer.", next: "ask in other words" });
+      if (name === "done") turn.cut = data.finish === "length";
       whole ||= name === "done";
     }
     if (!whole) throw new Problem(0, { detail: "The answer broke off.", next: "check that the service runs, then ask again" });
@@ -160,7 +162,7 @@ export const view = async ({ where, at, go, stay, signal, sessions, draw }) => {
     turn.answer.addEventListener("came", keepUp, { signal });
     try {
       await turn.done;
-      status("Answered.", true);
+      status(turn.cut ? "Answered, but cut off at the model's limit." : "Answered.", !turn.cut);
       await sent;
       await sessions();
     } catch (error) {
