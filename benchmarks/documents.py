@@ -21,11 +21,13 @@ from recollect.embed.cached import CachedEmbedder
 from recollect.errors import ConfigError
 from recollect.layers.documents import Documents
 from recollect.layers.embedding import Embedding, job_for
+from recollect.settings import Settings
 from recollect.store import open as open_store
 from recollect.tokens import estimate
 from recollect.types import Scope
 
 USER = Scope("bench", "someone")
+SEARCHED = Settings(documents_search_k=13)
 ABOUT = {
     "How do I make sure a file is closed when a block ends?": "with context-managers",
     "What happens if the condition of an assertion is false?": "assert",
@@ -148,7 +150,7 @@ def main() -> int:
     found: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as folder, open_store(str(Path(folder, "d.db")), durability="normal") as store:
         filled(Documents(store, estimate), None)
-        found["words alone"] = measure(Documents(store, estimate, top_k=13))
+        found["words alone"] = measure(Documents(store, estimate, settings=SEARCHED))
     embedder, reranker = _models()
     if embedder and not args.quick:
         with (
@@ -157,9 +159,11 @@ def main() -> int:
         ):
             known = CachedEmbedder(embedder)
             filled(Documents(store, estimate, embedder), embedder)
-            found[embedder.name] = measure(Documents(store, estimate, known, top_k=13))
+            found[embedder.name] = measure(Documents(store, estimate, known, settings=SEARCHED))
             if reranker:
-                found[f"{embedder.name}, re-ranked"] = measure(Documents(store, estimate, known, reranker, top_k=13))
+                found[f"{embedder.name}, re-ranked"] = measure(
+                    Documents(store, estimate, known, reranker, settings=SEARCHED)
+                )
     heads = list(found["words alone"])
     rows = [("", *heads), *((name, *(_shown(head, one[head]) for head in heads)) for name, one in found.items())]
     goals = [Goal(f"{name}: noise", one[heads[2]], 0.1, form="{:.1%}") for name, one in found.items()]

@@ -11,14 +11,19 @@ import numpy.typing as npt
 import pytest
 
 from recollect import Memory
-from recollect.embed import Kind
+from recollect.embed import Kind, Reranker
 from recollect.errors import BadReply, ConfigError, ModelUnavailable
 from recollect.layers.documents import Documents
+from recollect.settings import Settings
 from recollect.store import Store
 from recollect.store import open as open_store
 from recollect.tokens import estimate
 from recollect.types import Message, Scope
 from tests.layers.guide import ADA, EVE, GUIDE, Counted, work
+
+
+def with_numbers(store: Store, reranker: Reranker | None = None, **numbers: Any) -> Documents:
+    return Documents(store, estimate, reranker=reranker, settings=Settings(**numbers))
 
 
 def test_a_passage_is_found_with_its_document_and_headings(store: Store) -> None:
@@ -33,7 +38,7 @@ def test_a_passage_is_found_with_its_document_and_headings(store: Store) -> None
 
 
 def test_it_is_offered_as_a_quotation_and_what_was_left_out_says_why(store: Store) -> None:
-    documents = Documents(store, estimate, final_k=1)
+    documents = with_numbers(store, documents_top_k=1)
     documents.add(ADA, GUIDE, name="guide.md")
     inside, *outside = documents.offer(ADA, "Does the warranty of the kettle end?")
     assert (inside.section, inside.out) == ("documents", "")
@@ -109,15 +114,15 @@ class Broken(Backwards):
 
 
 def test_a_reranker_orders_the_best_and_one_that_fails_changes_nothing(store: Store) -> None:
-    plain = Documents(store, estimate, threshold=0)
+    plain = with_numbers(store, documents_threshold=0)
     for name in ("b", "a", "c"):
         plain.add(ADA, f"{name} The door code is 4417.", name=name)
-    ranked = Documents(store, estimate, reranker=Backwards(), threshold=0)
+    ranked = with_numbers(store, Backwards(), documents_threshold=0)
     assert [passage.document for passage in ranked.search(ADA, "door code")] == ["c", "b", "a"]
-    first_two = Documents(store, estimate, reranker=Backwards(), threshold=0, rerank_top=2)
+    first_two = with_numbers(store, Backwards(), documents_threshold=0, documents_rerank_n=2)
     expected = [passage.document for passage in plain.search(ADA, "door code")]
     assert [passage.document for passage in first_two.search(ADA, "door code")][2] == expected[2]
-    broken = Documents(store, estimate, reranker=Broken(), threshold=0)
+    broken = with_numbers(store, Broken(), documents_threshold=0)
     assert [passage.document for passage in broken.search(ADA, "door code")] == expected
 
 
@@ -131,7 +136,7 @@ def test_a_memory_takes_a_reranker_for_its_documents(tmp_path: Path) -> None:
 
 
 def test_tightening_each_number_offers_less(store: Store) -> None:
-    wide = Documents(store, estimate, threshold=0.0, top_k=8, final_k=8)
+    wide = with_numbers(store, documents_threshold=0.0, documents_search_k=8, documents_top_k=8)
     for n in range(8):
         wide.add(ADA, f"Note {n} on the door code {'and the garden gate ' * n}.", name=f"n{n}")
 
@@ -139,11 +144,11 @@ def test_tightening_each_number_offers_less(store: Store) -> None:
         offered = documents.offer(ADA, "What is the door code of the garden shed?")
         return sum(estimate(one.text) for one in offered if not one.out)
 
-    assert tokens(wide) > tokens(Documents(store, estimate, threshold=0.0, final_k=3)) > 0
-    assert tokens(Documents(store, estimate, threshold=0.0, final_k=2)) < tokens(
-        Documents(store, estimate, threshold=0.0, final_k=3)
+    assert tokens(wide) > tokens(with_numbers(store, documents_threshold=0.0, documents_top_k=3)) > 0
+    assert tokens(with_numbers(store, documents_threshold=0.0, documents_top_k=2)) < tokens(
+        with_numbers(store, documents_threshold=0.0, documents_top_k=3)
     )
-    assert tokens(Documents(store, estimate, threshold=1.0, final_k=8)) < tokens(wide)
+    assert tokens(with_numbers(store, documents_threshold=1.0, documents_top_k=8)) < tokens(wide)
     assert len(wide.search(ADA, "door code")) == 8
     assert len(wide.search(ADA, "door code", 2)) == 2
     assert wide.search(ADA, "door code", 0) == []
@@ -151,7 +156,9 @@ def test_tightening_each_number_offers_less(store: Store) -> None:
 
 def test_smaller_chunks_are_more_and_none_is_over_its_size(store: Store) -> None:
     for size, overlap in ((300, 50), (60, 10)):
-        documents = Documents(store, estimate, size=size, overlap=overlap, threshold=0, top_k=99)
+        documents = with_numbers(
+            store, chunk_tokens=size, chunk_overlap=overlap, documents_threshold=0, documents_search_k=99
+        )
         documents.add(Scope("acme", f"u{size}"), GUIDE, name="guide.md")
     large, small = (documents.list(Scope("acme", f"u{size}"))[0].chunks for size in (300, 60))
     assert small > large

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final, TypeAlias
 
 from recollect.flow.render import parse
 from recollect.llm.anthropic import Events
@@ -14,22 +14,6 @@ from recollect.types import Message
 
 THOUGHTS: Final = ("reasoning_content", "reasoning", "reasoning_details")
 """Where servers of chat completions tell what was thought."""
-
-
-class Answer(Protocol):
-    """An answer of one provider."""
-
-    def whole(self, response: Any) -> list[Message]:
-        """What a complete response says."""
-        ...
-
-    def add(self, event: Any) -> None:
-        """Take an event of a stream."""
-        ...
-
-    def said(self) -> list[Message]:
-        """What the events so far say; marked as partial where the end is missing."""
-        ...
 
 
 def _partial(text: str) -> list[Message]:
@@ -124,6 +108,8 @@ def _plain(value: Any) -> dict[str, Any]:
     return plain
 
 
+Answer: TypeAlias = OpenAIAnswer | ResponsesAnswer | AnthropicAnswer
+"""An answer of one provider: `whole` reads a complete response, `add` an event of a stream, `said` what these say."""
 ANSWERS: Final[Mapping[str, Callable[[], Answer]]] = {
     "openai": OpenAIAnswer,
     "openai-responses": ResponsesAnswer,

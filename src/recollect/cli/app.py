@@ -24,10 +24,9 @@ from recollect.cli.forget import forget
 from recollect.cli.history import history
 from recollect.cli.mcp import mcp
 from recollect.cli.patterns import patterns
-from recollect.cli.recall import recall
 from recollect.cli.remember import remember
 from recollect.cli.retention import retention
-from recollect.cli.search import search
+from recollect.cli.search import recall, search
 from recollect.cli.shell import (
     GIVEN,
     Json,

@@ -1,4 +1,4 @@
-"""`recollect search`."""
+"""`recollect search` and `recollect recall`: what was said, best first, all of it or within a budget."""
 
 from __future__ import annotations
 
@@ -49,11 +49,38 @@ def search(
     with remembering(store, user, session) as chat:
         where = narrowed(roles, since, None, tags)
         found = chat.search(words, k, at, "session" if here else "user", kind=kind, where=where)
-        check_found(chat, found, here)
+        _check_found(chat, found, here)
     show(found, as_json)
 
 
-def check_found(chat: Session, found: Recalled, here: bool) -> None:
+def recall(
+    question: Asked,
+    *,
+    budget: Annotated[int, typer.Option("--budget", min=1, help="Tokens of all of it together.")] = 800,
+    here: Here = False,
+    at: At = None,
+    roles: Roles = None,
+    since: Since = None,
+    tags: Tags = None,
+    store: Where = None,
+    user: User = None,
+    session: Talk = DEFAULT,
+    as_json: Json = False,
+) -> None:
+    """Show the moments that answer a question, within a budget of tokens: what a context would quote, alone.
+
+    Example: recollect recall "Where does my sister live?" --budget 200
+
+    Example: recollect recall "What did I say last May?" --session trip --here --json
+    """
+    with remembering(store, user, session) as chat:
+        where = narrowed(roles, since, None, tags)
+        found = chat.recall(question, budget, at=at, scope="session" if here else "user", where=where)
+        _check_found(chat, found, here)
+    show(found, as_json)
+
+
+def _check_found(chat: Session, found: Recalled, here: bool) -> None:
     """Raise where nothing was found in a session because nothing was ever said there."""
     if here and not found:
         begun(chat)

@@ -56,18 +56,7 @@ class Layers:
                 model=embedder.name if embedder else None,
             ),
             Summary(store, count, every=settings.summary_every_messages, max_tokens=settings.summary_tokens),
-            Documents(
-                store,
-                count,
-                embedder,
-                reranker,
-                size=settings.chunk_tokens,
-                overlap=settings.chunk_overlap,
-                top_k=settings.documents_search_k,
-                threshold=settings.documents_threshold,
-                rerank_top=settings.documents_rerank_n,
-                final_k=settings.documents_top_k,
-            ),
+            Documents(store, count, embedder, reranker, settings),
             Tools(store, count, search, days=settings.tools_days, most=settings.tools_top_k),
         )
 

@@ -22,7 +22,7 @@ from recollect.frozen import freeze_dict
 from recollect.layers import files
 from recollect.layers.embedding import CHUNK, job_for
 from recollect.recent import Recent
-from recollect.settings import DEFAULTS
+from recollect.settings import DEFAULTS, Settings
 from recollect.store import Filter, Item, Record, Store
 from recollect.store.checks import check_count
 from recollect.store.words import query_words, words
@@ -56,12 +56,7 @@ class Documents:
     count: Callable[[str], int]
     embedder: Embedder | None = None
     reranker: Reranker | None = None
-    size: int = DEFAULTS.chunk_tokens
-    overlap: int = DEFAULTS.chunk_overlap
-    top_k: int = DEFAULTS.documents_search_k
-    threshold: float = DEFAULTS.documents_threshold
-    rerank_top: int = DEFAULTS.documents_rerank_n
-    final_k: int = DEFAULTS.documents_top_k
+    settings: Settings = DEFAULTS
     nearness: Nearness | None = field(init=False, default=None)
     _words: Recent[str, frozenset[str]] = field(init=False, default_factory=lambda: Recent(KEPT))
     _owners: Recent[Scope, None] = field(init=False, default_factory=lambda: Recent(KEPT))
@@ -159,24 +154,30 @@ class Documents:
         self._texts.clear()
 
     def search(self, scope: Scope, question: str, k: int | None = None) -> Passages:
-        """The `k` best passages, else `top_k`, that are near enough to the question, best first."""
+        """The `k` best passages, else `documents_search_k`, that are near enough to the question, best first."""
         check_question(question)
         check_count("k", k)
-        near = [one for one in self._ranked(_owner(scope), question, None) if one.score >= self.threshold]
-        return self._read_again(question, near)[: self.top_k if k is None else k]
+        near, _ = self._parted(_owner(scope), question, None)
+        return near[: self.settings.documents_search_k if k is None else k]
 
     def offer(self, scope: Scope, question: str, *, as_of: int | None = None) -> Offered:
         """The best 3 passages as quotations, best first, and the next ones with the rule that left them out.
 
         With `as_of`, those that were there at that position; documents that have changed since come as left out.
         """
-        ranked = self._ranked(_owner(scope), question, as_of)
-        near = self._read_again(question, [one for one in ranked if one.score >= self.threshold])[: self.top_k]
-        far = [one for one in ranked if one.score < self.threshold]
-        over = [_candidate(one, f"more than {self.final_k}") for one in near[self.final_k :]]
-        missed = over + [_candidate(one, f"below {self.threshold}") for one in far]
+        near, far = self._parted(_owner(scope), question, as_of)
+        settings, most = self.settings, self.settings.documents_top_k
+        best = near[: settings.documents_search_k]
+        over = [_candidate(one, f"more than {most}") for one in best[most:]]
+        missed = over + [_candidate(one, f"below {settings.documents_threshold}") for one in far]
         changed = [] if as_of is None else self._changed(_owner(scope), as_of)
-        return [*map(_candidate, near[: self.final_k]), *missed[:NEAR_MISSES], *changed[:NEAR_MISSES]]
+        return [*map(_candidate, best[:most]), *missed[:NEAR_MISSES], *changed[:NEAR_MISSES]]
+
+    def _parted(self, scope: Scope, question: str, as_of: int | None) -> tuple[Passages, Passages]:
+        """The passages that are near enough to the question, as the re-ranker orders them, and the others."""
+        ranked, least = self._ranked(scope, question, as_of), self.settings.documents_threshold
+        near = [one for one in ranked if one.score >= least]
+        return self._read_again(question, near), [one for one in ranked if one.score < least]
 
     def _changed(self, scope: Scope, as_of: int) -> Offered:
         """The documents that have changed since that position, so that their text of then is no longer kept."""
@@ -197,7 +198,8 @@ class Documents:
         """Cut a document; returns its record, and its chunks by their ids."""
         if not text.strip():
             raise ConfigError(f"{name} is empty: nothing to keep")
-        named, found = check_id(name, "name"), chunks(text, self.count, self.size, self.overlap)
+        named, settings = check_id(name, "name"), self.settings
+        found = chunks(text, self.count, settings.chunk_tokens, settings.chunk_overlap)
         ids = [_chunk_id(named, part) for part in found]
         value = {
             "hash": _digest(text),
@@ -302,7 +304,8 @@ class Documents:
 
     def _read_again(self, question: str, near: Passages) -> Passages:
         """The same passages, the best few in the order in which the re-ranker puts them."""
-        first, rest = near[: self.rerank_top], near[self.rerank_top :]
+        most = self.settings.documents_rerank_n
+        first, rest = near[:most], near[most:]
         if self.reranker is None or len(first) < 2:
             return near
         try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Unpack
 
-from recollect.llm.model import TIMEOUT, ChatModel, Delta, Reply, Usage
+from recollect.llm.model import ChatModel, Delta, Options, Reply, Usage
 from recollect.tokens import Calibration, count_messages, count_tools, estimate
 from recollect.types import Message
 
@@ -40,42 +40,26 @@ class Metered:
         """What was used so far."""
         return self._spent
 
-    def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        tools: Sequence[Mapping[str, Any]] = (),
-        schema: Mapping[str, Any] | None = None,
-        max_tokens: int | None = None,
-        timeout: float = TIMEOUT,
-    ) -> Reply:
+    def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Reply:
         """The whole answer."""
         reply = None
         try:
-            reply = self.model.complete(messages, tools=tools, schema=schema, max_tokens=max_tokens, timeout=timeout)
+            reply = self.model.complete(messages, **options)
             return reply
         finally:
-            self._learn(messages, tools, reply)
+            self._learn(messages, options.get("tools", ()), reply)
 
-    def stream(
-        self,
-        messages: Sequence[Message],
-        *,
-        tools: Sequence[Mapping[str, Any]] = (),
-        schema: Mapping[str, Any] | None = None,
-        max_tokens: int | None = None,
-        timeout: float = TIMEOUT,
-    ) -> Iterator[Delta]:
+    def stream(self, messages: Sequence[Message], **options: Unpack[Options]) -> Iterator[Delta]:
         """The answer as it is made; the last piece carries the whole reply."""
         reply = None
-        deltas = self.model.stream(messages, tools=tools, schema=schema, max_tokens=max_tokens, timeout=timeout)
+        deltas = self.model.stream(messages, **options)
         try:
             for delta in deltas:
                 reply = delta.reply or reply
                 yield delta
         finally:
             getattr(deltas, "close", lambda: None)()
-            self._learn(messages, tools, reply)
+            self._learn(messages, options.get("tools", ()), reply)
 
     def _learn(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], reply: Reply | None) -> None:
         """Count a call; without a reply it failed, or the caller left before its end."""

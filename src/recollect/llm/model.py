@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, Literal, Protocol, TypeAlias, TypedDict, runtime_checkable
 
 from recollect.frozen import EMPTY, FrozenDict
 from recollect.types import Message
@@ -68,6 +68,15 @@ class Delta:
     text: str = ""
     thinking: str = ""
     reply: Reply | None = None
+
+
+class Options(TypedDict, total=False):
+    """What a `ChatModel` is given beside the messages, to be passed on."""
+
+    tools: Sequence[Mapping[str, Any]]
+    schema: Mapping[str, Any] | None
+    max_tokens: int | None
+    timeout: float
 
 
 @runtime_checkable

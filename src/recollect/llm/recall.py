@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime, timedelta
 from math import fsum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Unpack
 
 from recollect.answers import Fact
 from recollect.arguments import messages_only
@@ -21,7 +21,7 @@ from recollect.flow.facts.tell import asked_by, due, label
 from recollect.flow.fence import TITLES, without_memory
 from recollect.flow.talk import asks_of_assistant, asks_of_talk
 from recollect.flow.when import periods
-from recollect.llm.model import TIMEOUT, Delta, Reply, Usage
+from recollect.llm.model import TIMEOUT, Delta, Options, Reply, Usage
 from recollect.llm.quoting import (
     EARLIER,
     FACTS,
@@ -167,17 +167,9 @@ class RecallModel:
         usage = Usage(count_messages(messages, estimate), estimate(text))
         return Reply(Message("assistant", text), usage, model=self.name)
 
-    def stream(
-        self,
-        messages: Sequence[Message],
-        *,
-        tools: Sequence[Mapping[str, Any]] = (),
-        schema: Mapping[str, Any] | None = None,
-        max_tokens: int | None = None,
-        timeout: float = TIMEOUT,
-    ) -> Iterator[Delta]:
+    def stream(self, messages: Sequence[Message], **options: Unpack[Options]) -> Iterator[Delta]:
         """The answer line by line; the last piece carries the whole reply."""
-        reply = self.complete(messages, tools=tools, schema=schema)
+        reply = self.complete(messages, **options)
         yield from (Delta(line) for line in reply.text.splitlines(keepends=True))
         yield Delta(reply=reply)
 

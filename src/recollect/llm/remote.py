@@ -6,13 +6,13 @@ import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from recollect.arguments import check_whole, messages_only
 from recollect.errors import BadReply, Interrupted, ModelError, ModelUnavailable
 from recollect.http import MOST_BYTES, Endpoint
 from recollect.llm.dialect import Ask, Dialect, failure
-from recollect.llm.model import TIMEOUT, Delta, Reply
+from recollect.llm.model import TIMEOUT, Delta, Options, Reply
 from recollect.llm.openai import OpenAI
 from recollect.llm.salvage import salvage
 from recollect.llm.schema import check_schema
@@ -36,17 +36,9 @@ class RemoteModel:
         """Raises where the server wants a key and there is none."""
         self._endpoint.key()
 
-    def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        tools: Sequence[Mapping[str, Any]] = (),
-        schema: Mapping[str, Any] | None = None,
-        max_tokens: int | None = None,
-        timeout: float = TIMEOUT,
-    ) -> Reply:
+    def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Reply:
         """The whole answer."""
-        ask = self._ask(messages, tools, schema, max_tokens, stream=False)
+        ask, timeout = self._ask(messages, stream=False, **options)
 
         def once() -> tuple[Reply, int]:
             body = self._dialect.body(ask)
@@ -57,20 +49,12 @@ class RemoteModel:
             _told(note, reply)
             return self._valued(replace(reply, tries=tries), ask)
 
-    def stream(
-        self,
-        messages: Sequence[Message],
-        *,
-        tools: Sequence[Mapping[str, Any]] = (),
-        schema: Mapping[str, Any] | None = None,
-        max_tokens: int | None = None,
-        timeout: float = TIMEOUT,
-    ) -> Iterator[Delta]:
+    def stream(self, messages: Sequence[Message], **options: Unpack[Options]) -> Iterator[Delta]:
         """The answer as it is made; the last piece carries the whole reply.
 
         An answer that breaks off raises Interrupted, with what came; closing the iterator ends the request.
         """
-        ask = self._ask(messages, tools, schema, max_tokens, stream=True)
+        ask, timeout = self._ask(messages, stream=True, **options)
 
         def once() -> tuple[Generator[Delta], int]:
             body = self._dialect.body(ask)
@@ -85,16 +69,18 @@ class RemoteModel:
     def _ask(
         self,
         messages: Sequence[Message],
-        tools: Sequence[Mapping[str, Any]],
-        schema: Mapping[str, Any] | None,
-        max_tokens: int | None,
         stream: bool,
-    ) -> Ask:
+        tools: Sequence[Mapping[str, Any]] = (),
+        schema: Mapping[str, Any] | None = None,
+        max_tokens: int | None = None,
+        timeout: float = TIMEOUT,
+    ) -> tuple[Ask, float]:
+        """The request, and how many seconds it may take."""
         if schema is not None:
             check_schema(schema)
         if max_tokens is not None:
             check_whole("max_tokens", max_tokens, 1)
-        return Ask(self._model, messages_only(messages), tools, schema, max_tokens, stream)
+        return Ask(self._model, messages_only(messages), tools, schema, max_tokens, stream), timeout
 
     def _with_or_without_schemas(self, once: Callable[[], tuple[T, int]], ask: Ask) -> tuple[T, int]:
         """The result and the number of tries; a server that refuses schemas gets them in the prompt from now on."""

@@ -46,19 +46,17 @@ class FoundEntry(ShownEntry):
     session: str
 
 
-class Messages(Shown):
-    """A page of messages in order. `earlier` and `later` say whether there are more on either side."""
-
-    items: list[ShownEntry]
-    earlier: bool
-    later: bool
-
-
 class FoundMessages(Shown):
     """The last messages that a filter lets through, in order. `earlier` says whether there are more before them."""
 
     items: list[ShownEntry]
     earlier: bool
+
+
+class Messages(FoundMessages):
+    """A page of messages in order. `earlier` and `later` say whether there are more on either side."""
+
+    later: bool
 
 
 class Added(Shown):

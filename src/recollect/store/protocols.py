@@ -1,5 +1,7 @@
 """What a store does. Every backend has the same four parts, and passes `recollect.testing.StoreSuite`.
 
+What a method does is said here alone; a backend says what is its own.
+
 Rules that hold for all of them:
 - A scope covers what lies inside it: reading with a user's scope finds everything in that user's sessions.
   `exact=True` means the things put at that very scope only. Nothing outside a scope is ever seen or touched.

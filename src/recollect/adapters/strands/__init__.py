@@ -8,13 +8,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from recollect.adapters.strands.budget import SlidingWindowConversationManager, TokenBudgetConversationManager
-from recollect.adapters.strands.log import LogRepository, SessionLog
-from recollect.adapters.strands.memory import BUDGET, SessionMemory
-from recollect.adapters.strands.summary import SummarizingConversationManager
 from recollect.arguments import check_budget
+from recollect.errors import MissingExtra
 from recollect.session import Session
 from recollect.settings import load
+
+try:
+    from recollect.adapters.strands.budget import SlidingWindowConversationManager, TokenBudgetConversationManager
+    from recollect.adapters.strands.log import LogRepository, SessionLog
+    from recollect.adapters.strands.memory import BUDGET, SessionMemory
+    from recollect.adapters.strands.summary import SummarizingConversationManager
+except ImportError as error:
+    raise MissingExtra("strands-agents", "strands", "the adapter for Strands Agents") from error
 
 AFTER_A_CUT: Final = 0.7
 """The part of its messages that an agent has left after a cut: what is older can be recalled."""

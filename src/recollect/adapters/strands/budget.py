@@ -9,17 +9,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, cast
 
-from recollect.adapters.strands.sdk import (
-    AfterModelCallEvent,
-    Agent,
-    BeforeModelCallEvent,
-    ContextWindowOverflowException,
-    ConversationManager,
-    HookRegistry,
-    ProactiveCompressionConfig,
-    Wire,
-    apply_pin_first,
-)
+from strands import Agent
+from strands.agent.conversation_manager import ConversationManager, ProactiveCompressionConfig
+from strands.agent.conversation_manager.compression.pin_message import apply_pin_first
+from strands.hooks import AfterModelCallEvent, BeforeModelCallEvent, HookRegistry
+from strands.types.content import Message as Wire
+from strands.types.exceptions import ContextWindowOverflowException
+
 from recollect.arguments import check_budget
 from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.flow.limits import Limits

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from typing import Any, Final, cast
 
+from strands import Agent
+from strands.multiagent.base import MultiAgentBase
+from strands.session import RepositorySessionManager, SessionRepository
+from strands.types.agent import LocalAgent
+from strands.types.content import Message as Wire
+from strands.types.exceptions import SessionException
+from strands.types.session import Session as SdkSession
+from strands.types.session import SessionAgent, SessionMessage
+
 from recollect.adapters.strands.budget import SHAPE
 from recollect.adapters.strands.memory import SessionMemory
-from recollect.adapters.strands.sdk import (
-    Agent,
-    LocalAgent,
-    MultiAgentBase,
-    RepositorySessionManager,
-    SdkSession,
-    SessionAgent,
-    SessionException,
-    SessionMessage,
-    SessionRepository,
-    Wire,
-)
 from recollect.flow.render import parse, render
 from recollect.frozen import thaw
 from recollect.memory import Memory

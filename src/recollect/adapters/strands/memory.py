@@ -9,8 +9,10 @@ from html import escape
 from itertools import groupby
 from typing import Any, Final
 
+from strands.memory import AddMessagesContext, ExtractionConfig, MemoryEntry, SearchOptions
+from strands.types.content import Message as Wire
+
 from recollect.adapters.strands.budget import SHAPE
-from recollect.adapters.strands.sdk import AddMessagesContext, ExtractionConfig, MemoryEntry, SearchOptions, Wire
 from recollect.answers import Candidate
 from recollect.flow.fence import heading, quoted
 from recollect.flow.receipt import Line

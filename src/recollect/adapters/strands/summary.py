@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import astuple
 from typing import Any, Final
 
+from strands.types.content import Message as Wire
+
 from recollect.adapters.strands.budget import TokenBudgetConversationManager
-from recollect.adapters.strands.sdk import Wire
 from recollect.answers import Candidate
 from recollect.errors import ConfigError
 from recollect.flow.fence import block

@@ -100,7 +100,6 @@ class ChromaLog:
         self.openings, self.would_erase = base.openings, base.would_erase
 
     def erase(self, scope: Scope, ids: Sequence[str] | None = None) -> Erased:
-        """See `Log.erase`."""
         erased = self._base.erase(scope, ids)
         self._after.compare(scope.tenant)
         return erased
@@ -115,7 +114,6 @@ class ChromaIndex:
         self.vectors, self.embedded = base.vectors, base.embedded
 
     def put(self, scope: Scope, items: Sequence[Item]) -> None:
-        """See `Index.put`."""
         by_kind: dict[str, list[str]] = {}
         for item in items:
             by_kind.setdefault(item.kind, []).append(item.id)
@@ -124,7 +122,6 @@ class ChromaIndex:
         self._remove(scope, before - self._places(scope, by_kind))
 
     def embed(self, scope: Scope, kind: str, model: str, vectors: Mapping[str, Vector]) -> int:
-        """See `Index.embed`."""
         taken = self._base.embed(scope, kind, model, vectors)
         if taken:
             rows = self._base.vectors(scope, kind, model, list(vectors))
@@ -141,21 +138,18 @@ class ChromaIndex:
     def nearest_positions(
         self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY
     ) -> Positions:
-        """See `Index.nearest_positions`."""
         found = self._found(scope, vector, model, k, where)
         if found is None:
             return self._base.nearest_positions(scope, vector, model, k, where=where)
         return positions((position, score) for score, position, _ in found)
 
     def delete(self, scope: Scope, kind: str, ids: Sequence[str]) -> int:
-        """See `Index.delete`."""
         before = self._places(scope, {kind: ids})
         deleted = self._base.delete(scope, kind, ids)
         self._remove(scope, before - self._places(scope, {kind: ids}))
         return deleted
 
     def drop(self, scope: Scope, model: str) -> int:
-        """See `Index.drop`."""
         dropped = self._base.drop(scope, model)
         if dropped:
             self._after.do(scope.tenant, lambda: self._copies.drop(scope, model))
@@ -246,16 +240,13 @@ class ChromaStore:
 
     @contextmanager
     def transaction(self, scope: Scope | None = None) -> Iterator[None]:
-        """See `Store.transaction`."""
         with self._after.block(), self._base.transaction(scope):
             yield
 
     def reading(self) -> AbstractContextManager[None]:
-        """See `Store.reading`."""
         return self._base.reading()
 
     def tenants(self) -> list[str]:
-        """See `Store.tenants`."""
         return self._base.tenants()
 
     def check_writable(self) -> None:
@@ -263,7 +254,6 @@ class ChromaStore:
         self._base.check_writable()
 
     def check(self) -> list[Finding]:
-        """See `Store.check`."""
         return self._base.check() + list(self._differences())
 
     def _differences(self) -> Iterator[Finding]:
@@ -288,13 +278,11 @@ class ChromaStore:
         self._base.backup(path)
 
     def restore(self, path: str | Path) -> None:
-        """See `Store.restore`."""
         self._base.restore(path)
         self._copies.doubt()
         self._after.do(None, self._copies.compare_all)
 
     def close(self) -> None:
-        """See `Store.close`."""
         if not self._closed:
             self._closed = True
             self._base.close()

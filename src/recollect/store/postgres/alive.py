@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from recollect.store.postgres.driver import psycopg
+import psycopg
 
 GONE: Final = 10
 """Seconds without a sign of life, or to connect, after which the other side counts as gone."""

@@ -9,8 +9,10 @@ from hashlib import sha256
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+import psycopg
+import psycopg_pool
+
 from recollect.store.postgres import alive, errors
-from recollect.store.postgres.driver import psycopg, psycopg_pool
 from recollect.store.postgres.exchange import Sent, Statement, Values, exchange, failure, statement
 
 if TYPE_CHECKING:

@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple, TypeVar
 
+import psycopg
+import psycopg_pool
+
 from recollect.errors import ConfigError, DiskFull, RecollectError
 from recollect.store.checks import check_durability, check_open
 from recollect.store.postgres import alive, errors
 from recollect.store.postgres.connection import Connection, Pool
-from recollect.store.postgres.driver import psycopg, psycopg_pool
 from recollect.store.postgres.exchange import Values, statement
 from recollect.store.postgres.keys import key, number
 from recollect.store.postgres.migrate import has_pgvector, migrate

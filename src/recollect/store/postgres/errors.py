@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+import psycopg
+import psycopg_pool
+
 from recollect.errors import ConfigError, DiskFull, StoreError, StoreUnavailable
-from recollect.store.postgres.driver import psycopg, psycopg_pool
 
 _AGAIN: Final = frozenset({"40001", "40P01"})
 _UNPREPARED: Final = frozenset({"26000", "42P05"})

@@ -12,7 +12,7 @@ from functools import lru_cache
 from struct import pack
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from recollect.store.postgres.driver import psycopg
+import psycopg
 
 if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn, PGresult

@@ -50,7 +50,6 @@ class PostgresIndex:
         self._vectors = PgVectors() if database.pgvector else ByteVectors()
 
     def put(self, scope: Scope, items: Sequence[Item]) -> None:
-        """See `Index.put`."""
         for item in items:
             checks.check_own_kind(item.kind)
         ready = [Prepared(item, words(item.text), codec.encode_item(item)) for item in items]
@@ -58,7 +57,6 @@ class PostgresIndex:
             self._database.write(scope, lambda db: _put(db, scope, ready), repeatable=True)
 
     def embed(self, scope: Scope, kind: str, model: str, vectors: Mapping[str, Vector]) -> int:
-        """See `Index.embed`."""
         check_id(model, "model")
         rows = {id: unit(checked(vector)) for id, vector in vectors.items()}
         by_key = {key(id): row for id, row in rows.items() if checks.storable(id)}
@@ -68,23 +66,19 @@ class PostgresIndex:
         return self._database.write(scope, lambda db: kept.embed(db, scope, kind, model, by_key), repeatable=True)
 
     def search(self, scope: Scope, text: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
-        """See `Index.search`."""
         checks.check_count("k", k, 1)
         asked = keywords(scope, text, k, where)
         return [] if asked is None else matches(scope, self._database.find(scope.tenant, *asked, one_plan=True))
 
     def nearest(self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
-        """See `Index.nearest`."""
         return matches(scope, self._nearest(scope, vector, model, k, where, NAMED))
 
     def nearest_positions(
         self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY
     ) -> Positions:
-        """See `Index.nearest_positions`."""
         return positions(self._nearest(scope, vector, model, k, where, PLACED))
 
     def get(self, scope: Scope, kind: str, ids: Sequence[str]) -> list[Item]:
-        """See `Index.get`."""
         condition, known = _these(scope, kind, ids)
         found = self._found(scope, f"{condition} ORDER BY items.position", known)
         return checks.in_order(ids, found, lambda item: item.id)
@@ -92,7 +86,6 @@ class PostgresIndex:
     def missing(
         self, scope: Scope, model: str, *, kinds: Sequence[str] = (), after: int = 0, limit: int = 1_000
     ) -> list[Item]:
-        """See `Index.missing`."""
         checks.check_range(after, None, limit)
         condition, known = passing(scope, Filter(tuple(kinds)))
         known |= {"model": known_key(model), "after": after, "limit": limit}
@@ -101,14 +94,12 @@ class PostgresIndex:
     def vectors(
         self, scope: Scope, kind: str, model: str, ids: Sequence[str]
     ) -> list[tuple[Item, NDArray[np.float32]]]:
-        """See `Index.vectors`."""
         condition, known = _these(scope, kind, ids)
         return self._with_vectors(scope, condition, known | {"model": known_key(model)})
 
     def embedded(
         self, scope: Scope, model: str, *, after: int = 0, limit: int = 1_000
     ) -> list[tuple[Item, NDArray[np.float32]]]:
-        """See `Index.embedded`."""
         checks.check_range(after, None, limit)
         condition, known = inside(scope, "items")
         known |= {"model": known_key(model), "after": after, "limit": limit}
@@ -122,14 +113,12 @@ class PostgresIndex:
         return [(item_from(scope.tenant, row[:-1]), self._vectors.read(row[-1])) for row in found]
 
     def delete(self, scope: Scope, kind: str, ids: Sequence[str]) -> int:
-        """See `Index.delete`."""
         checks.check_own_kind(kind)
         condition, known = _these(scope, kind, ids)
         query = " ".join((_DELETE, condition, "RETURNING id"))
         return self._database.write(scope, lambda db: len(db.ask(query, known)))
 
     def drop(self, scope: Scope, model: str) -> int:
-        """See `Index.drop`."""
         condition, known = inside(scope, "vectors")
         query = " ".join((_DROP, condition, "AND model = %(model)s RETURNING position"))
         return self._database.write(scope, lambda db: len(db.ask(query, known | {"model": known_key(model)})))

@@ -51,39 +51,32 @@ class PostgresJobs:
         self._database = database
 
     def enqueue(self, scope: Scope, jobs: Sequence[Job]) -> list[Job]:
-        """See `Jobs.enqueue`."""
         now = self._database.clock()
         return self._database.write(scope, lambda db: _enqueue(db, scope, jobs, now)) if jobs else []
 
     def claim(self, kinds: Sequence[str] = (), *, worker: str, lease: float = 60.0, limit: int = 1) -> list[Job]:
-        """See `Jobs.claim`."""
         queue.check_claim(kinds, worker, lease, limit)
         now = self._database.clock()
         known = {"now": codec.micros(now), "slack": _SLACK, "kinds": keys(kinds) if kinds else None}
         return self._database.write(None, lambda db: _claim(db, known, now, worker, lease, limit), repeatable=True)
 
     def renew(self, job: Job, lease: float = 60.0) -> Job:
-        """See `Jobs.renew`."""
         now = self._database.clock()
         return self._database.write(job.scope, lambda db: queue.renew(_Rows(db, now), job, lease), repeatable=True)
 
     def finish(self, job: Job) -> None:
-        """See `Jobs.finish`."""
         now = self._database.clock()
         self._database.write(job.scope, lambda db: queue.finish(_Rows(db, now), job))
 
     def fail(self, job: Job, error: str, *, retry: bool = True) -> Job:
-        """See `Jobs.fail`."""
         now = self._database.clock()
         return self._database.write(job.scope, lambda db: queue.fail(_Rows(db, now), job, error, retry))
 
     def find(self, scope: Scope, *, state: JobState | None = None, limit: int = 100) -> list[Job]:
-        """See `Jobs.find`."""
         checks.check_range(0, None, limit)
         return self._database.read(scope.tenant, lambda db: _inside(db, scope, state, limit))
 
     def revive(self, scope: Scope) -> int:
-        """See `Jobs.revive`."""
         now = self._database.clock()
         return self._database.write(scope, lambda db: queue.revive(_Rows(db, now), _inside(db, scope, "dead", None)))
 

@@ -48,7 +48,6 @@ class PostgresLog:
     def append(
         self, scope: Scope, messages: Sequence[Message], *, tokens: Sequence[int] = (), jobs: Sequence[Job] = ()
     ) -> list[Entry]:
-        """See `Log.append`."""
         checks.check_session(scope)
         counts = checks.token_counts(messages, tokens)
         now = self._database.clock()
@@ -60,7 +59,6 @@ class PostgresLog:
     def read(
         self, scope: Scope, *, after: int = 0, until: int | None = None, limit: int | None = None, reverse: bool = False
     ) -> list[Entry]:
-        """See `Log.read`."""
         checks.check_session(scope)
         checks.check_range(after, until, limit)
         condition, known = inside(scope, "messages")
@@ -69,7 +67,6 @@ class PostgresLog:
         return self._entries(scope, query, known)
 
     def openings(self, sessions: Sequence[Scope], limit: int) -> list[list[Entry]]:
-        """See `Log.openings`."""
         checks.check_range(0, None, limit)
         found = dict[Scope, list[Entry]]()
         for scope in sessions:
@@ -83,22 +80,18 @@ class PostgresLog:
         return [found[scope] for scope in sessions]
 
     def scan(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Entry]:
-        """See `Log.scan`."""
         return [entry_from(scope, row) for row in self._scanned(ENTRIES, scope, after, limit)]
 
     def spoken(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Spoken]:
-        """See `Log.spoken`."""
         return decoded([_said(*row) for row in self._scanned(_SPOKEN, scope, after, limit)])
 
     def get(self, scope: Scope, ids: Sequence[str]) -> list[Entry]:
-        """See `Log.get`."""
         condition, known = inside(scope, "messages")
         query = " ".join((ENTRIES, condition, "AND id = ANY(%(ids)s) ORDER BY position"))
         found = self._entries(scope, query, known | {"ids": keys(ids)}) if ids else []
         return checks.in_order(ids, found, lambda entry: entry.message.id)
 
     def sessions(self, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[SessionStats]:
-        """See `Log.sessions`."""
         checks.check_range(0, before, limit)
         condition, known = inside(scope, "sessions")
         query = " ".join((_SESSIONS, condition, "AND position < %(before)s ORDER BY position DESC LIMIT %(limit)s"))
@@ -107,24 +100,20 @@ class PostgresLog:
         return [_session(row) for row in found]
 
     def tag(self, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entry:
-        """See `Log.tag`."""
         checks.check_session(scope)
         frozen = freeze_dict(tags, "tags")
         codec.to_bytes(frozen)
         return self._database.write(scope, lambda db: _tag(db, scope, id, frozen), repeatable=True)
 
     def erase(self, scope: Scope, ids: Sequence[str] | None = None) -> Erased:
-        """See `Log.erase`."""
         wanted = None if ids is None else keys(ids)
         return self._database.write(scope, lambda db: erase(db, scope, wanted))
 
     def would_erase(self, scope: Scope, ids: Sequence[str] | None = None) -> Erasable:
-        """See `Log.would_erase`."""
         wanted = None if ids is None else keys(ids)
         return self._database.read(scope.tenant, lambda db: would_erase(db, scope, wanted), at_a_moment=True)
 
     def verify(self, scope: Scope) -> list[Finding]:
-        """See `Log.verify`."""
         return self._database.read(scope.tenant, lambda db: list(verified(db, scope)), at_a_moment=True)
 
     def _scanned(self, what: str, scope: Scope, after: int, limit: int) -> list[tuple[Any, ...]]:

@@ -39,7 +39,6 @@ class PostgresRecords:
         self._database = database
 
     def put(self, scope: Scope, records: Sequence[Record]) -> list[Record]:
-        """See `Records.put`."""
         ready = [_identified(record) for record in records]
         now = self._database.clock()
         if not ready:
@@ -49,7 +48,6 @@ class PostgresRecords:
         )
 
     def supersede(self, scope: Scope, id: str, new: Record | None = None) -> Record | None:
-        """See `Records.supersede`."""
         ready = None if new is None else _identified(new)
         now = self._database.clock()
         return self._database.write(scope, lambda db: _supersede(db, scope, id, ready, now))
@@ -66,7 +64,6 @@ class PostgresRecords:
         after: int = 0,
         limit: int | None = None,
     ) -> list[Record]:
-        """See `Records.find`."""
         checks.check_range(after, as_of, limit)
         condition, known = inside(scope, "records", exact)
         time = aware(valid_at)
@@ -76,27 +73,23 @@ class PostgresRecords:
         return self._found(scope, " AND ".join(clauses) + " ORDER BY position LIMIT %(limit)s", known)
 
     def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
-        """See `Records.get`."""
         condition, known = inside(scope, "records")
         found = self._found(scope, f"{condition} AND id = ANY(%(ids)s) ORDER BY position", known | {"ids": keys(ids)})
         return checks.in_order(ids, found, lambda record: record.id)
 
     def history(self, scope: Scope, kind: str, key: str) -> list[Record]:
-        """See `Records.history`."""
         condition, known = inside(scope, "records")
         clauses = " AND ".join((condition, *_about(kind, key)))
         known |= {"kind": known_key(kind), "key": known_key(key)}
         return self._found(scope, f"{clauses} ORDER BY position", known)
 
     def extent(self, scope: Scope, kind: str) -> tuple[int, int]:
-        """See `Records.extent`."""
         condition, known = inside(scope, "records", exact=True)
         query = " ".join((_EXTENT, condition, "AND kind = %(kind)s"))
         ((count, last),) = self._database.find(scope.tenant, query, known | {"kind": known_key(kind)})
         return count, last
 
     def delete(self, scope: Scope, ids: Sequence[str]) -> int:
-        """See `Records.delete`."""
         condition, known = inside(scope, "records")
         query = " ".join((_DELETE, condition, "AND id = ANY(%(ids)s) RETURNING id"))
         known |= {"ids": keys(ids)}

@@ -32,7 +32,6 @@ class PostgresStore:
             self.reindex()
 
     def transaction(self, scope: Scope | None = None) -> AbstractContextManager[None]:
-        """See `Store.transaction`."""
         return self._database.transaction(scope)
 
     def reading(self) -> AbstractContextManager[None]:
@@ -40,15 +39,12 @@ class PostgresStore:
         return nullcontext()
 
     def tenants(self) -> list[str]:
-        """See `Store.tenants`."""
         return tenants(self._database)
 
     def check_writable(self) -> None:
-        """See `Store.check_writable`."""
         self._database.check_writable()
 
     def check(self) -> list[Finding]:
-        """See `Store.check`."""
         return check(self._database)
 
     def reindex(self, progress: Progress | None = None) -> int:
@@ -56,15 +52,12 @@ class PostgresStore:
         return reindex(self._database, progress)
 
     def backup(self, path: str | Path) -> None:
-        """See `Store.backup`."""
         backup.write(self._database, Path(path))
 
     def restore(self, path: str | Path) -> None:
-        """See `Store.restore`."""
         backup.read(self._database, Path(path))
 
     def close(self) -> None:
-        """See `Store.close`."""
         self._database.close()
 
     def __repr__(self) -> str:

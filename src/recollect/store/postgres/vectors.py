@@ -128,13 +128,11 @@ class ByteVectors:
     """Vectors as bytes, for a server without pgvector: every one in the scope is fetched and compared."""
 
     def embed(self, db: Connection, scope: Scope, kind: str, model: str, by_key: Mapping[str, Row]) -> int:
-        """See `PgVectors.embed`."""
         return _put(db, _PUT_BYTES, scope, model, _taken(db, scope, kind, model, by_key), _bytes)
 
     def nearest(
         self, db: Connection, scope: Scope, asked: Row, model: str, k: int, *, where: Filter, wanted: str
     ) -> list[Any]:
-        """See `PgVectors.nearest`."""
         source, known = _candidates(scope, model, where, len(asked))
         best = _compared(db, " ".join((_BYTES, source)), known, asked, k)
         if not best:
@@ -143,7 +141,6 @@ class ByteVectors:
         return db.ask(" ".join((_GIVEN, wanted)), known | found)
 
     def read(self, data: bytes) -> Row:
-        """See `PgVectors.read`."""
         import numpy as np
 
         return np.frombuffer(data, "<f4").astype(np.float32)

@@ -30,7 +30,6 @@ class ReferenceIndex:
         self._state = state
 
     def put(self, scope: Scope, items: Sequence[Item]) -> None:
-        """See `Index.put`."""
         for item in items:
             checks.check_own_kind(item.kind)
             codec.to_bytes((item.text, item.metadata))
@@ -42,7 +41,6 @@ class ReferenceIndex:
                 tables.items[scope, item.kind, item.id] = kept
 
     def embed(self, scope: Scope, kind: str, model: str, vectors: Mapping[str, Vector]) -> int:
-        """See `Index.embed`."""
         check_id(model, "model")
         rows = {id: checked(vector) for id, vector in vectors.items()}
         with self._state.changing() as tables:
@@ -54,7 +52,6 @@ class ReferenceIndex:
             return len(known)
 
     def search(self, scope: Scope, text: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
-        """See `Index.search`."""
         checks.check_count("k", k, 1)
         asked = query_words(text)
         with self._state.reading() as tables:
@@ -65,14 +62,12 @@ class ReferenceIndex:
         return [Match(item.scope, item.kind, item.id, score) for item, score in best if item.scope is not None]
 
     def nearest(self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
-        """See `Index.nearest`."""
         best = self._nearest(scope, vector, model, k, where)
         return [Match(item.scope, item.kind, item.id, score) for item, score in best if item.scope is not None]
 
     def nearest_positions(
         self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY
     ) -> Positions:
-        """See `Index.nearest_positions`."""
         return positions((item.position, score) for item, score in self._nearest(scope, vector, model, k, where))
 
     def _nearest(self, scope: Scope, vector: Vector, model: str, k: int, where: Filter) -> list[tuple[Item, float]]:
@@ -86,14 +81,12 @@ class ReferenceIndex:
         return _best(k, scored)
 
     def get(self, scope: Scope, kind: str, ids: Sequence[str]) -> list[Item]:
-        """See `Index.get`."""
         with self._state.reading() as tables:
             return checks.in_order(ids, _of_kind(tables, scope, kind), lambda item: item.id)
 
     def missing(
         self, scope: Scope, model: str, *, kinds: Sequence[str] = (), after: int = 0, limit: int = 1_000
     ) -> list[Item]:
-        """See `Index.missing`."""
         checks.check_range(after, None, limit)
         with self._state.reading() as tables:
             held = tables.vectors.get(model, {})
@@ -104,7 +97,6 @@ class ReferenceIndex:
     def vectors(
         self, scope: Scope, kind: str, model: str, ids: Sequence[str]
     ) -> list[tuple[Item, NDArray[np.float32]]]:
-        """See `Index.vectors`."""
         with self._state.reading() as tables:
             held, wanted = tables.vectors.get(model, {}), checks.each_once(ids)
             inside = [item for item in _of_kind(tables, scope, kind) if item.id in wanted]
@@ -113,7 +105,6 @@ class ReferenceIndex:
     def embedded(
         self, scope: Scope, model: str, *, after: int = 0, limit: int = 1_000
     ) -> list[tuple[Item, NDArray[np.float32]]]:
-        """See `Index.embedded`."""
         checks.check_range(after, None, limit)
         with self._state.reading() as tables:
             held = tables.vectors.get(model, {})
@@ -121,7 +112,6 @@ class ReferenceIndex:
             return [(item, unit(held[_key(item)])) for item in inside[:limit]]
 
     def delete(self, scope: Scope, kind: str, ids: Sequence[str]) -> int:
-        """See `Index.delete`."""
         checks.check_own_kind(kind)
         wanted = checks.each_once(ids)
         with self._state.changing() as tables:
@@ -131,7 +121,6 @@ class ReferenceIndex:
             return len(gone)
 
     def drop(self, scope: Scope, model: str) -> int:
-        """See `Index.drop`."""
         with self._state.changing() as tables:
             held = tables.vectors.get(model, {})
             gone = [key for key in held if scope.covers(key[0])]

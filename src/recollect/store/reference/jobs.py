@@ -20,12 +20,10 @@ class ReferenceJobs:
         self._state = state
 
     def enqueue(self, scope: Scope, jobs: Sequence[Job]) -> list[Job]:
-        """See `Jobs.enqueue`."""
         with self._state.changing() as tables:
             return enqueue(tables, scope, jobs, self._state.clock())
 
     def claim(self, kinds: Sequence[str] = (), *, worker: str, lease: float = 60.0, limit: int = 1) -> list[Job]:
-        """See `Jobs.claim`."""
         queue.check_claim(kinds, worker, lease, limit)
         now = self._state.clock()
         with self._state.changing() as tables:
@@ -42,28 +40,23 @@ class ReferenceJobs:
             return claimed
 
     def renew(self, job: Job, lease: float = 60.0) -> Job:
-        """See `Jobs.renew`."""
         with self._state.changing() as tables:
             return queue.renew(_Rows(tables, self._state.clock()), job, lease)
 
     def finish(self, job: Job) -> None:
-        """See `Jobs.finish`."""
         with self._state.changing() as tables:
             queue.finish(_Rows(tables, self._state.clock()), job)
 
     def fail(self, job: Job, error: str, *, retry: bool = True) -> Job:
-        """See `Jobs.fail`."""
         with self._state.changing() as tables:
             return queue.fail(_Rows(tables, self._state.clock()), job, error, retry)
 
     def find(self, scope: Scope, *, state: JobState | None = None, limit: int = 100) -> list[Job]:
-        """See `Jobs.find`."""
         checks.check_range(0, None, limit)
         with self._state.reading() as tables:
             return [job for job in _inside(tables, scope) if state in (None, job.state)][:limit]
 
     def revive(self, scope: Scope) -> int:
-        """See `Jobs.revive`."""
         with self._state.changing() as tables:
             dead = [job for job in _inside(tables, scope) if job.state == "dead"]
             return queue.revive(_Rows(tables, self._state.clock()), dead)

@@ -39,7 +39,6 @@ class ReferenceLog:
     def append(
         self, scope: Scope, messages: Sequence[Message], *, tokens: Sequence[int] = (), jobs: Sequence[Job] = ()
     ) -> list[Entry]:
-        """See `Log.append`."""
         checks.check_session(scope)
         counts = checks.token_counts(messages, tokens)
         now = self._state.clock()
@@ -63,7 +62,6 @@ class ReferenceLog:
     def read(
         self, scope: Scope, *, after: int = 0, until: int | None = None, limit: int | None = None, reverse: bool = False
     ) -> list[Entry]:
-        """See `Log.read`."""
         checks.check_session(scope)
         checks.check_range(after, until, limit)
         with self._state.reading() as tables:
@@ -71,28 +69,23 @@ class ReferenceLog:
         return (found[::-1] if reverse else found)[:limit]
 
     def openings(self, sessions: Sequence[Scope], limit: int) -> list[list[Entry]]:
-        """See `Log.openings`."""
         return [self.read(scope, limit=limit) for scope in sessions]
 
     def scan(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Entry]:
-        """See `Log.scan`."""
         checks.check_range(after, None, limit)
         with self._state.reading() as tables:
             found = [e for s in _sessions(tables, scope) for e in _entries(tables, s) if e.position > after]
         return heapq.nsmallest(limit, found, key=lambda entry: entry.position)
 
     def spoken(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Spoken]:
-        """See `Log.spoken`."""
         return [spoken_of(entry) for entry in self.scan(scope, after=after, limit=limit)]
 
     def get(self, scope: Scope, ids: Sequence[str]) -> list[Entry]:
-        """See `Log.get`."""
         with self._state.reading() as tables:
             found = [e for s in _sessions(tables, scope) for e in _entries(tables, s)]
         return checks.in_order(ids, sorted(found, key=lambda entry: entry.position), lambda entry: entry.message.id)
 
     def sessions(self, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[SessionStats]:
-        """See `Log.sessions`."""
         checks.check_range(0, before, limit)
         with self._state.reading() as tables:
             found = [_glance(tables, s) for s in _sessions(tables, scope)]
@@ -100,7 +93,6 @@ class ReferenceLog:
         return heapq.nlargest(limit, found, key=lambda session: session.position)
 
     def tag(self, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entry:
-        """See `Log.tag`."""
         checks.check_session(scope)
         frozen = freeze_dict(tags, "tags")
         codec.to_bytes(frozen)
@@ -115,7 +107,6 @@ class ReferenceLog:
             return entry
 
     def erase(self, scope: Scope, ids: Sequence[str] | None = None) -> Erased:
-        """See `Log.erase`."""
         with self._state.changing() as tables:
             return _erase(tables, scope, ids)
 
@@ -129,7 +120,6 @@ class ReferenceLog:
             return Erasable(erased.messages, records, erased.items, erased.jobs)
 
     def verify(self, scope: Scope) -> list[Finding]:
-        """See `Log.verify`."""
         with self._state.reading() as tables:
             broken = ((s, _first_broken(tables.sessions[s])) for s in _sessions(tables, scope))
             return [Finding("log", "the hash does not fit the message", s, seq) for s, seq in broken if seq]

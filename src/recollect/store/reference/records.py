@@ -19,12 +19,10 @@ class ReferenceRecords:
         self._state = state
 
     def put(self, scope: Scope, records: Sequence[Record]) -> list[Record]:
-        """See `Records.put`."""
         with self._state.changing() as tables:
             return [_put(tables, scope, record, self._state.clock()) for record in records]
 
     def supersede(self, scope: Scope, id: str, new: Record | None = None) -> Record | None:
-        """See `Records.supersede`."""
         with self._state.changing() as tables:
             old = rules.check_standing(tables.records.get((scope, id)), scope, id)
             now = self._state.clock()
@@ -49,7 +47,6 @@ class ReferenceRecords:
         after: int = 0,
         limit: int | None = None,
     ) -> list[Record]:
-        """See `Records.find`."""
         checks.check_range(after, as_of, limit)
         with self._state.reading() as tables:
             found = [
@@ -60,23 +57,19 @@ class ReferenceRecords:
         return found[:limit]
 
     def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
-        """See `Records.get`."""
         with self._state.reading() as tables:
             return checks.in_order(ids, _within(tables, scope, None, None, False), lambda record: record.id)
 
     def history(self, scope: Scope, kind: str, key: str) -> list[Record]:
-        """See `Records.history`."""
         with self._state.reading() as tables:
             return _within(tables, scope, kind, key, False)
 
     def extent(self, scope: Scope, kind: str) -> tuple[int, int]:
-        """See `Records.extent`."""
         with self._state.reading() as tables:
             found = _within(tables, scope, kind, None, exact=True)
             return len(found), max((record.position for record in found), default=0)
 
     def delete(self, scope: Scope, ids: Sequence[str]) -> int:
-        """See `Records.delete`."""
         wanted = checks.each_once(ids)
         with self._state.changing() as tables:
             gone = [key for key in tables.records if key[1] in wanted and scope.covers(key[0])]

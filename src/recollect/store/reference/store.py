@@ -40,7 +40,6 @@ class ReferenceStore:
         return nullcontext()
 
     def tenants(self) -> list[str]:
-        """See `Store.tenants`."""
         with self._state.reading() as tables:
             found = [*tables.sessions, *(key[0] for key in tables.records), *(key[0] for key in tables.items)]
             found += [queued.job.scope for queued in tables.jobs.values() if queued.job.scope]
@@ -52,7 +51,6 @@ class ReferenceStore:
             pass
 
     def check(self) -> list[Finding]:
-        """See `Store.check`."""
         return [finding for tenant in self.tenants() for finding in self.log.verify(Scope(tenant))]
 
     def reindex(self, progress: Progress | None = None) -> int:
@@ -72,7 +70,6 @@ class ReferenceStore:
         raise ConfigError(f"a store in memory can't be restored from {path}; open one in a file or on a server")
 
     def close(self) -> None:
-        """See `Store.close`."""
         self._state.closed = True
 
     def __repr__(self) -> str:

@@ -14,21 +14,9 @@ from recollect.testing.stores.base import ADA, ADA_TOO, BOB, NOON, RIVAL, USER, 
 from recollect.types import Message, Role, Scope, ToolCall
 
 SYNTAX = (
-    *(
-        '"',
-        "'",
-        "apple AND",
-        "NOT apple",
-        "apple*",
-        "text : apple",
-        "(apple",
-        'a"b',
-        "apple NEAR(x",
-        "-apple",
-        "^apple",
-    ),
-    *("apple; DROP TABLE words", "{scope text} : t1", "apple & !pear | <-> :*", "apple%' OR '1'='1"),
-)
+    '"', "'", "apple AND", "NOT apple", "apple*", "text : apple", "(apple", 'a"b', "apple NEAR(x", "-apple", "^apple",
+    "apple; DROP TABLE words", "{scope text} : t1", "apple & !pear | <-> :*", "apple%' OR '1'='1",
+)  # fmt: skip
 
 
 class KeywordTests(StoreTests):
