@@ -291,7 +291,7 @@ class TestRuns:
     ) -> None:
         memory.session("before", user="ada").add("user", "My sister Nadia moved to Oslo in May.")
         session = RecollectSession(memory.session("trip", user="ada"), budget=400)
-        add(session, user("Where does my sister Nadia live? " + "word " * 600))
+        add(session, user("Plan my trip. " + "word " * 600))
         for words, recalled in ((340, False), (100, True)):
             changed = [user("Where does my sister Nadia live? " + "word " * words)]
             data = CallModelData(ModelInputData(changed, None), agent=Agent(name="x"), context=None)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.flow import rank
+from recollect.flow.overlap import rarity
 from recollect.flow.rank import Near, Numbers, Places, Question, Turns
 
 
@@ -34,7 +35,7 @@ def turns_of(sessions: list[int], words: float | list[float] = 10) -> Turns:
     borrowed = np.array([sum(lengths[at] for at in row if at >= 0) for row in lenders], np.float64)
     return Turns(
         session=np.array(sessions, np.int32), before=before.astype(np.int32), after=after.astype(np.int32),
-        lenders=lenders.astype(np.int32), length=lengths + rank.LENT * borrowed, worth=np.zeros(n),
+        lenders=lenders.astype(np.int32), length=lengths + rank.LENT * borrowed, worth=np.zeros(n), long=np.zeros(n),
         day=(np.arange(n) + 1_000).astype(np.int32), own=((np.arange(n) + 1) % 2).astype(np.float64),
         speaker=(np.arange(n) % 2).astype(np.int32),
         runs=np.array([at for at in range(n) if not at or sessions[at] != sessions[at - 1]], np.int32),
@@ -147,7 +148,7 @@ def test_meaning_is_the_same_however_few_turns_are_known(sessions: list[int], da
 
 
 def plain_keywords(turns: Turns, postings: list[Places]) -> Numbers:
-    lengths = turns.length
+    lengths = np.minimum(turns.length, rank.LONGEST)
     total = np.zeros(len(lengths))
     for places in postings:
         own = [list(places).count(place) for place in range(len(lengths))]
@@ -193,19 +194,43 @@ def test_a_named_speaker_and_the_users_own_words_come_first() -> None:
 
 def test_a_long_turn_pays_for_its_length() -> None:
     turns = turns_of([0, 1])
-    turns.worth[0] = rank.worth(640, False)
+    turns.long[0] = rank.long(640)
     short, long = rank.score(turns, asking())[[1, 0]]
     assert short > long
+
+
+@given(columns, st.data())
+def test_a_turn_holds_the_part_of_the_words_that_it_has_by_their_rarity(
+    sessions: list[int], data: st.DataObject
+) -> None:
+    words = data.draw(st.lists(st.lists(st.integers(0, len(sessions) - 1), min_size=1), max_size=3))
+    weights = [rarity(len(set(word)), len(sessions)) for word in words]
+    parts = [
+        sum(weight for word, weight in zip(words, weights, strict=True) if place in word) / (sum(weights) or 1)
+        for place in range(len(sessions))
+    ]
+    found = rank.held(turns_of(sessions), [holding(*sorted(word)) for word in words])
+    assert found.tolist() == pytest.approx(parts)
+
+
+@given(st.lists(st.integers(1, 10_000), min_size=2, max_size=20), st.data())
+def test_by_words_alone_what_holds_all_of_them_is_before_what_holds_none_however_long_it_is_and_whoever_said_it(
+    words: list[int], data: st.DataObject
+) -> None:
+    turns = turns_of(list(range(len(words))), words)
+    turns.long[:] = [rank.long(each) for each in words]
+    place = data.draw(st.integers(0, len(words) - 1))
+    scores = rank.score(turns, asking(postings=[holding(place)] * 2, prefer_own=True))
+    assert rank.best_first(scores, 1).tolist() == [place]
 
 
 def test_no_turns_have_no_scores() -> None:
     assert rank.score(turns_of([]), asking(postings=[])).tolist() == []
 
 
-def test_what_a_turn_is_worth_whatever_is_asked() -> None:
-    assert rank.worth(0, False) == rank.worth(rank.LONG, False) == 0
-    assert rank.worth(8 * rank.LONG, False) == pytest.approx(3 * rank.LENGTH)
-    assert rank.worth(0, True) == rank.ASKS
+def test_what_a_turn_pays_for_its_length() -> None:
+    assert rank.long(0) == rank.long(rank.LONG) == 0
+    assert rank.long(8 * rank.LONG) == pytest.approx(3 * rank.LENGTH)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(-3, 3)), max_size=40))

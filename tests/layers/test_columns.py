@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recollect.flow.rank import ECHOED, Turns, worth
+from recollect.flow.rank import ASKS, ECHOED, Turns, long
 from recollect.layers import columns as columns_module
 from recollect.layers import postings, ranking
 from recollect.layers.columns import A_SCOPE, Columns
@@ -144,9 +144,10 @@ def test_columns_say_of_each_message_what_it_says(spoken: list[Spoken]) -> None:
     assert [*map(columns.id_of, range(len(columns)))] == [(session, each.id) for session, each, _ in kept]
     assert list(columns.words) == [len(words(text)) for *_, text in kept]
     assert turns.worth.tolist() == [
-        worth(len(words(text)), text.endswith(("?", "\uff1f", "\u061f"))) + ECHOED * (each.id in only_quoted(spoken))
+        ASKS * text.endswith(("?", "\uff1f", "\u061f")) + ECHOED * (each.id in only_quoted(spoken))
         for _, each, text in kept
     ]
+    assert turns.long.tolist() == [long(len(words(text))) for *_, text in kept]
     assert turns.day.tolist() == [each.at.astimezone(UTC).toordinal() for _, each, _ in kept if each.at]
     for hours in (-12, 5.5, 14):
         zone = timezone(timedelta(hours=hours))

@@ -13,7 +13,7 @@ def shares(asked: Sequence[str], held: Mapping[str, AbstractSet[str]]) -> dict[s
     Rare words count more than those that many of the texts hold, and most of all those that none does: a text which
     shares only everyday words with a question is not about it.
     """
-    weights = {word: _rarity(sum(word in said for said in held.values()), len(held)) for word in asked}
+    weights = {word: rarity(sum(word in said for said in held.values()), len(held)) for word in asked}
     total = sum(weights.values())
     return {
         key: sum(weight for word, weight in weights.items() if word in said) / total if total else 0.0
@@ -26,9 +26,10 @@ def unheard(holders: Sequence[int], texts: int) -> float:
 
     Rare words count more; a question without words has no part that is unheard.
     """
-    weights = [_rarity(min(held, texts), texts) for held in holders]
+    weights = [rarity(min(held, texts), texts) for held in holders]
     return sum(weight for weight, held in zip(weights, holders, strict=True) if not held) / (sum(weights) or 1.0)
 
 
-def _rarity(holders: int, texts: int) -> float:
+def rarity(holders: int, texts: int) -> float:
+    """How much a word counts that so many of the texts hold."""
     return math.log(1 + (texts - holders + 0.5) / (holders + 0.5))

@@ -6,6 +6,9 @@
           + recency (0 unless asked for)
           + 0.3 x the best score in its session
 
+Where words are all there is to go by, the user's own words count as far as keywords match, and length as far as the
+turn lacks words of the question: what shares no word with it is not before what holds them all.
+
 The weights were chosen on the development half of two sets of conversations; `benchmarks/recall.py` measures what each
 one is worth.
 """
@@ -20,6 +23,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.flow.overlap import rarity
 from recollect.flow.when import Period
 from recollect.largest import largest
 
@@ -38,6 +42,10 @@ TOO_LONG: Final = 100
 """A turn with more words neither lends them to its neighbours nor borrows theirs."""
 REACH, LENT = 2, 0.5
 """How many turns on each side lend their words, and what such a word counts."""
+LONGEST: Final = TOO_LONG * (1 + 2 * REACH * LENT)
+"""Words of the longest turn with what is lent to it; for keywords a longer one, of many passages, is no longer."""
+ENOUGH: Final = 0.5
+"""The part of the best match by keywords from which on the user's own words count in full."""
 K1, B = 1.2, 0.75
 HALF_LIFE: Final = 30
 """Days after which a turn counts half as recent."""
@@ -54,7 +62,8 @@ class Turns(NamedTuple):
 
     A short turn counts as if it held its short neighbours' words, too, at a discount: `lenders` has a row a turn with
     those neighbours, -1 for none, and `length` counts the words of a turn with what is lent to it. `worth` is what a
-    turn is worth whatever is asked. `runs` is no column: it has the places where another session begins.
+    turn is worth whatever is asked, but for `long`, what it pays for its length. `runs` is no column: it has the places
+    where another session begins.
     """
 
     session: Marks
@@ -63,6 +72,7 @@ class Turns(NamedTuple):
     lenders: Marks
     length: Numbers
     worth: Numbers
+    long: Numbers
     day: Marks
     own: Numbers
     speaker: Marks
@@ -86,9 +96,9 @@ class Question:
     recency: float = 0.0
 
 
-def worth(words: int, asks: bool) -> float:
-    """What a turn is worth whatever is asked: less if it is long, and if it asks something itself."""
-    return ASKS * asks + LENGTH * math.log2(max(words / LONG, 1.0))
+def long(words: int) -> float:
+    """What a turn with that many words pays for its length."""
+    return LENGTH * math.log2(max(words / LONG, 1.0))
 
 
 def lends(words: float) -> bool:
@@ -100,7 +110,11 @@ def score(turns: Turns, question: Question) -> Numbers:
     """One score a turn, the higher the better."""
     total = keywords(turns, question.postings)
     total *= KEYWORDS / max(float(total.max(initial=0.0)), 1e-6)
-    total += turns.worth
+    near = question.meaning if question.meaning is not None and len(question.meaning[0]) else None
+    own, long = turns.own, turns.long
+    if near is None and question.postings:
+        own, long = own * np.minimum(total / (ENOUGH * KEYWORDS), 1.0), long * (1 - held(turns, question.postings))
+    total += turns.worth + long
     if turns.day.max(initial=0) > question.today:
         total[turns.day > question.today] += NOT_YET
     if question.periods:
@@ -110,9 +124,9 @@ def score(turns: Turns, question: Question) -> Numbers:
     if question.speaker is not None:
         total += SPEAKER * (turns.speaker == question.speaker)
     if question.prefer_own:
-        total += OWN_WORDS * turns.own
-    if question.meaning is not None and len(question.meaning[0]):
-        add_meaning(total, turns, question.meaning)
+        total += OWN_WORDS * own
+    if near is not None:
+        add_meaning(total, turns, near)
     add_session_best(total, turns)
     return total
 
@@ -176,10 +190,11 @@ def keywords(turns: Turns, postings: Sequence[Places]) -> Numbers:
         return np.zeros(many)
     word, place, seen = _seen(turns, postings)
     holders = np.bincount(word, seen > 0, len(postings))
-    rarity = np.log(1 + (many - holders + 0.5) / (holders + 0.5))
-    mean = max(float(turns.length.sum()) / many, 1e-6)
-    norm = K1 * (1 - B) + K1 * B / mean * turns.length[place]
-    return np.bincount(place, rarity[word] * seen * (K1 + 1) / (seen + norm), many).astype(np.float64, copy=False)
+    rare = np.log(1 + (many - holders + 0.5) / (holders + 0.5))
+    length = np.minimum(turns.length, LONGEST)
+    mean = max(float(length.sum()) / many, 1e-6)
+    norm = K1 * (1 - B) + K1 * B / mean * length[place]
+    return np.bincount(place, rare[word] * seen * (K1 + 1) / (seen + norm), many).astype(np.float64, copy=False)
 
 
 def _seen(turns: Turns, postings: Sequence[Places]) -> tuple[Places, Places, Numbers]:
@@ -204,6 +219,19 @@ def _seen(turns: Turns, postings: Sequence[Places]) -> tuple[Places, Places, Num
     seen = np.bincount(same, times, len(cells)).astype(np.float64, copy=False)
     once = np.flatnonzero(same == numbers)
     return word[once], place[once], seen[once]
+
+
+def held(turns: Turns, postings: Sequence[Places]) -> Numbers:
+    """The part of the question's words that each turn holds itself, from 0 to 1; rare words count more."""
+    many, total = len(turns.length), 0.0
+    part = np.zeros(many)
+    for places in postings:
+        there = np.zeros(many, np.bool_)
+        there[places] = True
+        weight = rarity(int(np.count_nonzero(there)), many)
+        part += weight * there
+        total += weight
+    return part / max(total, 1e-6)
 
 
 def dated(days: Marks, periods: Sequence[Period]) -> Numbers:

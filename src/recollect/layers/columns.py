@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from recollect.embed.scripts import is_latin
 from recollect.flow import rank
-from recollect.flow.rank import REACH, Marks, Near, Numbers, Places, Turns, lends, worth
+from recollect.flow.rank import REACH, Marks, Near, Numbers, Places, Turns, lends, long
 from recollect.flow.sentences import QUESTION_MARKS
 from recollect.layers.postings import Many, Postings
 from recollect.llm.recall import ECHOES, echoes, quotes
@@ -48,7 +48,7 @@ def in_utc(at: datetime) -> datetime:
 
 
 def _room() -> Turns:
-    kinds = dict.fromkeys(Turns._fields, np.int32) | dict.fromkeys(("length", "worth", "own"), np.float64)
+    kinds = dict.fromkeys(Turns._fields, np.int32) | dict.fromkeys(("length", "worth", "long", "own"), np.float64)
     columns: dict[str, NDArray[Any]] = {name: np.empty(ROOM, kind) for name, kind in kinds.items()}
     columns |= {"lenders": np.empty((ROOM, 2 * REACH), np.int32), "runs": np.empty(0, np.int32)}
     return Turns(**columns)
@@ -217,8 +217,9 @@ class Columns:
             self._positions = np.concatenate((self._positions, self._positions))
             self._turns = Turns._make(np.concatenate((column, column)) for column in self._turns)
         turns, asks = self._turns, [text.rstrip().endswith(QUESTION_MARKS) for text in texts]
-        known = {pair: worth(*pair) for pair in set(zip(counts, asks, strict=True))}
-        turns.worth[start:end] = [known[pair] for pair in zip(counts, asks, strict=True)]
+        known = {count: long(count) for count in set(counts)}
+        turns.worth[start:end] = rank.ASKS * np.array(asks)
+        turns.long[start:end] = [known[count] for count in counts]
         moments = list(map(in_utc, times))
         turns.day[start:end] = [at.toordinal() for at in moments]
         self._minutes.extend([60 * at.hour + at.minute for at in moments])
@@ -237,7 +238,7 @@ class Columns:
         place = int(np.searchsorted(self._positions[: len(self)], echo.position)) - 1
         while place >= 0 and turns.session[place] != session:
             place -= 1
-        if place >= 0 and turns.own[place] and turns.worth[place] == rank.ASKS:
+        if place >= 0 and turns.own[place] and turns.worth[place] == rank.ASKS and not turns.long[place]:
             turns.worth[place] += rank.ECHOED
             self._echoed.append((echo.position, place))
 
