@@ -289,9 +289,9 @@ class TestRuns:
     def test_items_that_a_filter_changed_are_fitted_without_memory_where_both_have_no_room(
         self, memory: Memory
     ) -> None:
-        memory.session("before", user="ada").add("user", "My sister Nadia moved to Oslo in May.")
+        memory.session("before", user="ada").add("user", "My sister Nadia and I live in Oslo.")
         session = RecollectSession(memory.session("trip", user="ada"), budget=400)
-        add(session, user("Plan my trip. " + "word " * 600))
+        add(session, user("Where does she live? " + "stone " * 600))
         for words, recalled in ((340, False), (100, True)):
             changed = [user("Where does my sister Nadia live? " + "word " * words)]
             data = CallModelData(ModelInputData(changed, None), agent=Agent(name="x"), context=None)
