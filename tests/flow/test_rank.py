@@ -217,7 +217,7 @@ def test_a_turn_holds_the_part_of_the_words_that_it_has_by_their_rarity(
 def test_by_words_alone_what_holds_all_of_them_is_before_what_holds_none_however_long_it_is_and_whoever_said_it(
     words: list[int], data: st.DataObject
 ) -> None:
-    turns = turns_of(list(range(len(words))), words)
+    turns = turns_of(list(range(len(words))), [float(each) for each in words])
     turns.long[:] = [rank.long(each) for each in words]
     place = data.draw(st.integers(0, len(words) - 1))
     scores = rank.score(turns, asking(postings=[holding(place)] * 2, prefer_own=True))
