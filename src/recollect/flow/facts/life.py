@@ -121,10 +121,7 @@ _DRIVE_NO_MORE: Final = rule(
 _I_NOW: Final = rule(rf"i now\b|i{_OFTEN} drive [^.,;!?]{{2,40}} (?:now|these days|instead)\b")
 _SOLD: Final = rule(
     r"(?:i|we)(?:'ve| have)?(?: (?:just|finally|now))? (?:sold|scrapped|traded in|got rid of) "
-    rf"(?:my|our|the) (?:old )?car{_WHOLE}"
-)
-_SOLD_IT: Final = rule(
-    rf"(?:i|we)(?:'ve| have)?(?: (?:just|finally|now))? (?:sold|scrapped|traded in|got rid of) it{_WHOLE}"
+    rf"(?:(?:my|our|the) (?:old )?car|(?P<it>it)){_WHOLE}"
 )
 _NO_OTHER: Final = r"(?:(?!\b(?:my|our|his|her|an?|(?:and|but) the)\b)[^.!?\n])*"
 _HAPPENED: Final = any_of(
@@ -289,16 +286,22 @@ def _had(clause: Clause) -> Iterator[Found]:
     """What someone drives, or has sold; what "I drive now" takes the place of the only car that is known."""
     text = clause.text
     over = _DRIVE_NO_MORE.match(text)
-    if sold := _SOLD.match(text):
+    if (sold := _SOLD.match(text)) and sold["it"]:
+        yield from _sold_it(clause, sold.end())
+    elif sold:
         yield found(clause, PROFILE, "drives", "", sold.end(), ended=True)
-    elif (it := _SOLD_IT.match(text)) and (car := _THE_CAR.search(before := "".join(reversed(clause.before)))):
-        back = len(before) - car.start("words")
-        here = replace(clause, offset=clause.offset + clause.added - back, added=0)
-        end = back + it.end() - clause.added
-        yield found(here, PROFILE, "drives", car["car"] or car["new"] or "", end, ended=True)
     elif new := _BOUGHT.match(text):
         yield found(clause, PROFILE, "drives", new[1], new.end(1))
     elif (words := over or _DRIVE.match(text)) and (car := _CAR.match(text, words.end())):
         if _I_NOW.match(text):
             yield found(clause, PROFILE, "drives", "", car.end(1), ended=True)
         yield found(clause, PROFILE, "drives", car[1], car.end(1), ended=over is not None)
+
+
+def _sold_it(clause: Clause, end: int) -> Iterator[Found]:
+    before = "".join(reversed(clause.before))
+    if car := _THE_CAR.search(before):
+        back = len(before) - car.start("words")
+        here = replace(clause, offset=clause.offset + clause.added - back, added=0)
+        which = car["car"] or car["new"] or ""
+        yield found(here, PROFILE, "drives", which, back + end - clause.added, ended=True)

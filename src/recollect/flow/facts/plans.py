@@ -245,7 +245,7 @@ def _dated(clause: Clause, start: int = 0, day: date | None = None) -> Iterator[
         yield from _item(clause, match.end(), dated=True, verb="go to", day=day)
     elif match := _DO.match(text, start):
         yield from _item(clause, match.start(match.lastindex or 1), dated=True, day=day)
-    elif match := _START.match(text, start):
+    elif " start" in text and (match := _START.match(text, start)):
         yield from _start(clause, match)
 
 

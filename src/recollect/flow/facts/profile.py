@@ -102,18 +102,15 @@ _WORK: Final = rule(
     rf"i{_LATELY} joined (?=[^,.;]{{2,30}} as an?\b)",
     r"(?:i've|i have) been (?:at|with) (?=[^,.;]{2,30} (?:for [\w ]{1,12} years?\b|since \d{4}))",
 )
-_I_HAVE: Final = f"i(?:'ve| have)?{_LATELY}"
 _A_JOB: Final = "(?: (?:new|dream|great|permanent|full-time|part-time))* (?:job|position|role)"
 _HIRED: Final = rule(
-    rf"{_I_HAVE} (?:got|gotten|landed|took|taken|accepted) (?:the|an?|my){_A_JOB} (?:at|with) ",
-    rf"{_I_HAVE} signed (?:the|my|an?) "
-    "(?:(?:job )?offer(?: letter)?|(?:employment|work|job) contract) (?:at|from|with) ",
+    rf"i(?:'ve| have)?{_LATELY} (?:(?P<sure>(?:got|landed|took|taken|accepted) (?:the|an?|my){_A_JOB} (?:at|with)"
+    "|signed (?:the|my|an?) (?:(?:job )?offer(?: letter)?|(?:employment|work|job) contract) (?:at|from|with))"
+    rf"|(?P<offer>(?:took|taken|accepted) (?:the|an?|my)(?:{_A_JOB})? offer (?:at|from)(?! the \w+s\b))"
+    "|signed(?: on)? with) ",
+    rf"(?P<joining>{AM} joining) ",
 )
-_MAY_BE_HIRED: Final = rule(
-    rf"{_I_HAVE} (?P<offer>(?:took|taken|accepted) (?:the|an?|my)(?:{_A_JOB})? offer (?:at|from)) (?!the \w+s\b)",
-    rf"(?:{_I_HAVE} signed(?: on)? with|(?P<joining>{AM} joining)) ",
-)
-"""What one may do with a buyer, a club or a landlord as well: it is work where one does it as an engineer."""
+"""A new job. One may sign with a landlord, too, or join a club: it is work where one does it as an engineer."""
 _NO_MORE_SAID: Final = rule(
     rf"{STOP}| to (?:be|work|join)\b| in (?-i:[A-Z])"
     r"| (?:today|yesterday|last|this|on|start\w*|through|via|thanks|now|lol)\b"
@@ -287,19 +284,18 @@ def _work(clause: Clause) -> Iterator[Found]:
 def _hired(clause: Clause) -> Phrase | None:
     """The firm where someone has a new job, unless that fell through or begins on a day ahead: then it is a plan."""
     text, today = clause.text, clause.at.date()
-    sure, maybe = _HIRED.match(text), _MAY_BE_HIRED.match(text)
-    match = sure or maybe
+    match = _HIRED.match(text)
     where = firm(text, match.end()) if match else None
-    if where is None or where.text.lower() in FORENAMES:
+    if match is None or where is None or where.text.lower() in FORENAMES:
         return None
     if _LONG_AGO.match(clause.before[0]) or _FELL_THROUGH.match(text, where.end):
         return None
     as_one = AS_ROLE.match(text, where.end)
     if not (as_one and role(text, as_one.end())):
-        offer = maybe and maybe["offer"] and not any(map(_FOR_SALE.search, clause.before))
-        if not (sure or offer) or not _NO_MORE_SAID.match(text, where.end):
+        offer = match["offer"] and not any(map(_FOR_SALE.search, clause.before))
+        if not (match["sure"] or offer) or not _NO_MORE_SAID.match(text, where.end):
             return None
-    starts = as_one if maybe and maybe["joining"] else _STARTS.match(text, where.end)
+    starts = as_one if match["joining"] else _STARTS.match(text, where.end)
     begins = ahead(text[starts.end() :], today) if starts else None
     return None if begins and begins[2] > today else where
 
