@@ -16,7 +16,7 @@ from typing import Final
 from recollect.flow.facts.corrections import Meant, corrected, place_in, with_word
 from recollect.flow.facts.food import food
 from recollect.flow.facts.found import Found
-from recollect.flow.facts.known import Known, Statement, known
+from recollect.flow.facts.known import ADDS_UP, Known, Statement, known
 from recollect.flow.facts.life import life
 from recollect.flow.facts.likes import likes
 from recollect.flow.facts.mood import mood
@@ -89,7 +89,12 @@ def amended(before: str, text: str, meant: Meant, at: datetime) -> list[Found]:
     )
     now = extract(with_word(before, wrong, meant.right), at) if wrong else []
     said, keys = {(one.key, one.value, one.valid_to) for one in was}, {one.key for one in now}
-    gone = [replace(one, ended=True) for one in was if now and one.key not in keys]
+    right = {(one.key, one.value) for one in now}
+    gone = [
+        replace(one, ended=True)
+        for one in was
+        if now and (one.key not in keys or (one.key.endswith(ADDS_UP) and (one.key, one.value) not in right))
+    ]
     new = [one for one in now if (one.key, one.value, one.valid_to) not in said]
     return [replace(one, span=(0, len(text))) for one in (*gone, *new)]
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from recollect.answers import Fact
 from recollect.flow.days import MONTH
 from recollect.flow.facts.found import Found
-from recollect.flow.facts.people import ABOUT, FRIENDS, KEYS, PARTNERS, PEOPLE, PETS, PLURALS
+from recollect.flow.facts.people import ABOUT, FRIENDS, KEYS, PARTNERS, PEOPLE, PETS, PLURALS, SEEN
 from recollect.flow.facts.wording import any_of, rule, word_set
 
 MAX_QUESTION: Final = 300
@@ -227,7 +227,7 @@ _GROUPS: Final = {
     **dict.fromkeys(("boss", "manager", "supervisor"), "boss manager"),
     **dict.fromkeys(("wife", "husband", "spouse", "partner"), " ".join(sorted(PARTNERS))),
     "parents": "mother father parents",
-    "family": " ".join(sorted(PEOPLE - {*PETS.values(), *FRIENDS.values(), "boss", "manager"})),
+    "family": " ".join(sorted(PEOPLE - {*PETS.values(), *FRIENDS.values(), *SEEN.values(), "boss", "manager"})),
 }
 """Words for people that stand for more than one key."""
 _ALL_KIN: Final = "|".join(sorted({*KEYS, *PLURALS, *_GROUPS}, key=len, reverse=True))

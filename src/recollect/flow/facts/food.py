@@ -15,8 +15,13 @@ _I_AM: Final = f"(?:{AM}|,? and(?: also)?)"
 ALLERGIC: Final = f"(?: {any_of('very severely deathly highly a_bit slightly really also')})* all?ergic to "
 _ALLERGIC: Final = rule(f"{_I_AM}{ALLERGIC}")
 _NOT_ALLERGIC: Final = rule("i(?:'m| am) (?:not|no longer) all?ergic to ")
+_DIAGNOSED: Final = (
+    r"i(?:'ve| have)?(?: (?:just|recently|finally|officially|was|got|been))+ diagnosed"
+    r"(?![^.!?]*\b(?:mistake|error|wrong|wrongly|but|misdiagnos\w+)\b)"
+)
 _ALLERGY: Final = rule(
-    r"i (?:have|suffer from|have got) an? (?:severe |bad |serious |mild )?([\w-]{3,20}(?: [\w-]{3,20})?) allergy\b"
+    rf"(?:i (?:have|suffer from|have got)|{_DIAGNOSED} with) an? (?:severe |bad |serious |mild )?"
+    r"(?!(?:rare|weird|strange|new|food|skin)\b)([\w-]{3,20}(?: [\w-]{3,20})?) allergy\b"
 )
 _JOKES: Final = word_set("mornings mondays bs work exercise people idiots stupidity bullshit nonsense drama commitment")
 DIETS: Final = r"(vegan|vegetarian|pescatarian|coeliac|celiac|keto)\b"
@@ -28,7 +33,7 @@ _TURNED: Final = r"i(?:'ve| have)?(?: (?:just|recently|now))* (?:gone|went|turne
 _HAVE_BEEN: Final = r"i(?:'ve| have) been(?=[^.,;!?]{0,30} (?:since|for \w+ years|all my life)\b)"
 _DIET: Final = rule(
     rf"(?:{_I_AM}|{_TURNED}|{_HAVE_BEEN}) (?:an? )?(?:strict |lifelong |committed )?{DIETS}{EATS}",
-    r"(?:i have|,? and) (coeliac|celiac) disease\b",
+    rf"(?:i have|,? and|{_DIAGNOSED} with) (coeliac|celiac)(?: disease\b|{EATS})",
     rf"i (?:only |always )?eat (halal|kosher){EATS}",
     r"i(?:'m on| am on| follow| eat) an? (?:strict )?(vegan|vegetarian|keto|kosher|halal|paleo) diet\b",
 )

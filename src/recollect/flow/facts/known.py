@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 
 from recollect.answers import Fact, FactOrigin, FactType
 from recollect.flow.facts.people import ABOUT, CALLED, FEW, OTHERS_IN_TIME, PEOPLE, is_someone
+from recollect.flow.facts.phrases import TITLES
 from recollect.flow.facts.wording import HOUR, word_set
 
 MOST_RESTS: Final = 20
@@ -25,6 +26,8 @@ _RULED_OUT: Final = {
 }
 """The diets that someone has given up who no longer avoids this."""
 _OPPOSITE: Final = {"likes": "dislikes", "dislikes": "likes", "avoids": "likes"}
+ADDS_UP: Final = ":allergy"
+"""How the keys of others end that hold all that was said: a thing more takes the place of none."""
 _Cited: TypeAlias = dict[tuple[str, str], None]
 """The messages that say a fact, each once and in order, by session and id."""
 
@@ -132,7 +135,7 @@ class Knowing:
                 if said.then:
                     standing[gone] = _then(before, said)
                 rests[gone] = (*rests.get(gone, ()), said.id) if said.then else (said.id,)
-        elif old and _same(old, said):
+        elif old and (_same(old, said) or _adds_up(said)):
             standing[key], rests[key] = _again(old, said), (*rests.get(key, ()), said.id)[-MOST_RESTS:]
             if key not in repeated:
                 repeated[key] = dict.fromkeys(zip(old.sessions, old.sources, strict=True))
@@ -161,7 +164,12 @@ def _of_whom(said: Statement, standing: _Standing) -> Statement | None:
 
 def _is_another(old: Fact, said: Statement) -> bool:
     """Whether someone else takes a place: not where only more or less of the name is said, "Tom Berg" for "Tom"."""
-    return said.key in OTHERS_IN_TIME and old.value.casefold().split()[:1] != said.value.casefold().split()[:1]
+    return said.key in OTHERS_IN_TIME and _first_name(old.value) != _first_name(said.value)
+
+
+def _first_name(name: str) -> str:
+    """The first word of a name that is no title: of two dentists, both are "Dr."."""
+    return next((word for word in name.casefold().split() if word.rstrip(".") not in TITLES), "")
 
 
 def opposite(key: str) -> str:
@@ -227,9 +235,20 @@ def _same(old: Fact, said: Statement) -> bool:
     return old.value.casefold() == said.value.casefold() and same_day
 
 
+def _adds_up(said: Statement) -> bool:
+    """Whether what a message says stands beside what was said: who can't have nuts may not have pistachios, either."""
+    return said.key.endswith(ADDS_UP) and bool(said.sources)
+
+
+def _together(old: str, new: str) -> str:
+    """Two lists of things as one, each thing once."""
+    return ", ".join({one.casefold(): one for one in (*old.split(", "), *new.split(", "))}.values())
+
+
 def _again(old: Fact, said: Statement) -> Fact:
     return replace(
         old,
+        value=_together(old.value, said.value) if _adds_up(said) else old.value,
         confidence=max(old.confidence, said.confidence),
         updated_at=max(old.updated_at, said.at),
         valid_to=said.valid_to or old.valid_to,

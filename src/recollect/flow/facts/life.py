@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from recollect.answers import FactType
@@ -120,11 +121,27 @@ _DRIVE_NO_MORE: Final = rule(
 _I_NOW: Final = rule(rf"i now\b|i{_OFTEN} drive [^.,;!?]{{2,40}} (?:now|these days|instead)\b")
 _SOLD: Final = rule(
     r"(?:i|we)(?:'ve| have)?(?: (?:just|finally|now))? (?:sold|scrapped|traded in|got rid of) "
-    rf"(?:my|our|the) (?:old )?car{_WHOLE}"
+    rf"(?:(?:my|our|the) (?:old )?car|(?P<it>it)){_WHOLE}"
 )
+_NO_OTHER: Final = r"(?:(?!\b(?:my|our|his|her|an?|(?:and|but) the)\b)[^.!?\n])*"
+_HAPPENED: Final = any_of(
+    "is was got gets kept keeps broke breaks died failed had has needed needs started stopped wouldn't didn't cost"
+)
+_BOUGHT_A: Final = r"(?:i|we)(?:'ve| have)?(?: (?:just|finally|recently))? bought (?:ourselves |myself )?an? " + _LOOKS
+_THE_CAR: Final = rule(
+    rf"(?:^|[.!?\n])\s*(?P<words>(?:(?:my|our) {_LOOKS}(?:car is an? {_LOOKS}{_CARS}\b"
+    rf"|(?:car|(?P<car>(?-i:{_CARS}(?: [A-Z0-9][\w-]*){{0,2}}))) {_HAPPENED}\b)"
+    rf"|{_BOUGHT_A}(?P<new>(?-i:{_CARS}(?: [A-Z0-9][\w-]*){{0,2}}))\b){_NO_OTHER}[.!,]?\s*(?:(?:and|but|so) )?)$"
+)
+"""The car that the words right before were about: "My Skoda kept breaking down. I sold it"."""
 _LINKS: Final = any_of(
     "and but so n for with to that in on at through into over past like from around up down any anymore"
 )
+_BOUGHT: Final = rule(
+    rf"{_BOUGHT_A}(?!(?:Mini|Smart|Seat|Genesis|Lincoln|Tesla Powerwall)\b)((?-i:{_CARS}(?: [A-Z0-9][\w-]*){{0,3}}))"
+    r"(?=\s*(?:[.!]|$|(?:last|this) (?:week|month|year|weekend)\b|yesterday\b|today\b|,? (?:and|so|but) (?:i|we)\b))"
+)
+"""Who buys a car for themselves drives it; one for parts, or for a daughter, is another matter."""
 _CAR: Final = rule(rf"((?:(?:19|20)\d\d )?{_CARS}\b(?: (?!{_LINKS}\b)[\w-]+){{0,3}}?)(?! in (?!(?-i:[A-Z]))){_WHOLE}")
 _BORN: Final = rule(r"i was born (?:in|back in) ((?:19|20)\d\d)\b(?!s)")
 _COUNT: Final = any_of("two three four five six 2 3 4 5 6 both")
@@ -207,7 +224,7 @@ _NO_CITIZEN: Final = rule(
 _NATION: Final = rule(_A_NATION)
 _MAY_TELL: Final = small(
     "play|teach|taught|learn|stud|driv|car is|born|liv|mail|pronoun|zone| on |graduat|went to|major|degree|phd|master"
-    "|passport|citizen|nationality|bachelor|reach me|contact me|sold|scrapped|traded|rid of"
+    "|passport|citizen|nationality|bachelor|reach me|contact me|bought|sold|scrapped|traded|rid of"
 )
 _MAY_REPEAT: Final = small(
     "every|each |times|[0-9]x |once|twice|weekends|days|in the |ly |always|before work|after work"
@@ -269,9 +286,22 @@ def _had(clause: Clause) -> Iterator[Found]:
     """What someone drives, or has sold; what "I drive now" takes the place of the only car that is known."""
     text = clause.text
     over = _DRIVE_NO_MORE.match(text)
-    if sold := _SOLD.match(text):
+    if (sold := _SOLD.match(text)) and sold["it"]:
+        yield from _sold_it(clause, sold.end())
+    elif sold:
         yield found(clause, PROFILE, "drives", "", sold.end(), ended=True)
+    elif new := _BOUGHT.match(text):
+        yield found(clause, PROFILE, "drives", new[1], new.end(1))
     elif (words := over or _DRIVE.match(text)) and (car := _CAR.match(text, words.end())):
         if _I_NOW.match(text):
             yield found(clause, PROFILE, "drives", "", car.end(1), ended=True)
         yield found(clause, PROFILE, "drives", car[1], car.end(1), ended=over is not None)
+
+
+def _sold_it(clause: Clause, end: int) -> Iterator[Found]:
+    before = "".join(reversed(clause.before))
+    if car := _THE_CAR.search(before):
+        back = len(before) - car.start("words")
+        here = replace(clause, offset=clause.offset + clause.added - back, added=0)
+        which = car["car"] or car["new"] or ""
+        yield found(here, PROFILE, "drives", which, back + end - clause.added, ended=True)

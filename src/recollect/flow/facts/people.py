@@ -6,13 +6,20 @@ from typing import Final
 
 from recollect.flow.facts.wording import word_set
 
-ONE: Final = {
+_CLOSE: Final = {
     "wife": "wife", "husband": "husband", "spouse": "spouse", "partner": "partner", "girlfriend": "girlfriend",
     "boyfriend": "boyfriend", "hubby": "husband", "gf": "girlfriend", "bf": "boyfriend",
     "fiancé": "fiance", "fiancée": "fiance", "fiance": "fiance", "fiancee": "fiance",
     "mother": "mother", "mom": "mother", "mum": "mother", "father": "father", "dad": "father", "boss": "boss",
     "manager": "manager", "supervisor": "manager", "mother-in-law": "mother-in-law", "father-in-law": "father-in-law",
 }  # fmt: skip
+SEEN: Final = {
+    "dentist": "dentist", "doctor": "doctor", "gp": "doctor", "therapist": "therapist", "vet": "vet",
+    "hairdresser": "hairdresser", "landlord": "landlord", "landlady": "landlord", "lawyer": "lawyer",
+    "accountant": "accountant",
+}  # fmt: skip
+"""Those whom users see for what they do, one of each; they are no family."""
+ONE: Final = {**_CLOSE, **SEEN}
 SEVERAL: Final = {
     "sister": "sister", "brother": "brother", "son": "son", "daughter": "daughter", "cousin": "cousin", "aunt": "aunt",
     "uncle": "uncle", "niece": "niece", "nephew": "nephew", "grandmother": "grandmother", "grandma": "grandmother",
@@ -49,7 +56,7 @@ PEOPLE: Final = frozenset(KEYS.values())
 FEW: Final = frozenset({"sister", "brother", "son", "daughter", *PETS.values()})
 """Relatives of whom a user mostly has one or two: where one is known, that one is meant without a name."""
 PARTNERS: Final = word_set("wife husband spouse partner girlfriend boyfriend fiance")
-OTHERS_IN_TIME: Final = word_set("boss manager girlfriend boyfriend partner")
+OTHERS_IN_TIME: Final = word_set("boss manager girlfriend boyfriend partner") | {*SEEN.values()}
 """Those whose place another may take: what was known of the one is not so of the other."""
 ABOUT: Final = word_set("place company role age birthday diet allergy")
 """What is known of someone, each under a key of its own: "sister:nadia:place"."""

@@ -27,7 +27,7 @@ LINKED: Final = word_set(
 _TOKEN: Final = re.compile(r"[^\W_](?:[\w&'/+#-]|\.(?=\w))*")
 _IN_NAMES: Final = word_set("of the de del da do dos das van von der den la le el di al bin")
 _ENDS_NAMES: Final = word_set("hospital university college school bank council airport")
-_TITLES: Final = word_set("dr mr mrs ms prof")
+TITLES: Final = word_set("dr mr mrs ms prof")
 _BEGINS_NAMES: Final = word_set("st ft mt")
 _NO_NAMES: Final = word_set(
     """i i'm i've i'd i'll monday tuesday wednesday thursday friday saturday sunday january february march april june
@@ -104,12 +104,12 @@ _ITS_OWN: Final = rule(r"'s(?=\s*(?:[.,;:!?)]|$|(?:and|but|so|as|in|on|for|with|
 
 def tokens(text: str, start: int) -> Iterator[re.Match[str]]:
     """The words from a place on, as long as single blanks stand between them, or the dot of "Dr.", "St." or "K."."""
-    place, dotted = start, _TITLES | _BEGINS_NAMES
+    place, dotted = start, TITLES | _BEGINS_NAMES
     while token := _TOKEN.match(text, place):
         yield token
         abbreviates = token[0].lower() in dotted and text[token.end() : token.end() + 1] == "."
         place = token.end() + (abbreviates or _INITIAL.match(text, token.start()) is not None)
-        dotted = _TITLES
+        dotted = TITLES
         if text[place : place + 1] != " ":
             return
         place += 1
@@ -128,7 +128,7 @@ def name(text: str, start: int, most: int = 4) -> Phrase | None:
                 word.lower() in _STOPS | LINKED and words
             ):
                 break
-            words, end = words + (word.lower() not in _TITLES | _BEGINS_NAMES), token.end()
+            words, end = words + (word.lower() not in TITLES | _BEGINS_NAMES), token.end()
             if word.endswith("'s") or words == most:
                 break
         elif words and word in _ENDS_NAMES:

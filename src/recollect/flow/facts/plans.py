@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
@@ -11,7 +12,7 @@ from recollect.answers import FactType
 from recollect.flow.ahead import ahead
 from recollect.flow.days import DAY, MONTH, WEEKDAY
 from recollect.flow.facts.found import Found, found
-from recollect.flow.facts.people import KEYS
+from recollect.flow.facts.people import KEYS, SEEN
 from recollect.flow.facts.places import PLACE
 from recollect.flow.facts.prose import GAP, Clause
 from recollect.flow.facts.wording import HOUR, any_of, rule
@@ -112,7 +113,7 @@ _DONE: Final = rule(
     rf"(?:i|we)(?: just)? ({'|'.join(_DID)}) (?=[\w' -]{{1,60}} already\b)",
     "(?:i|we)(?: just)? (finished|completed) ",
     rf"(?:i|we)(?: just)? ({'|'.join(did for did, do in _DID.items() if do in _ERRANDS)}) "
-    rf"(?={_OURS}(?!(?:{'|'.join(KEYS)})\b)[a-z]+(?: [a-z]+)?(?: today)?{_AND_OVER})",
+    rf"(?={_OURS}(?!(?:{'|'.join(KEYS.keys() - SEEN.keys())})\b)[a-z]+(?: [a-z]+)?(?: today)?{_AND_OVER})",
 )
 """An errand is done once; one calls one's mother every week."""
 _IS_DONE: Final = rule(
@@ -128,22 +129,40 @@ _VERBS: Final = {
     "visiting": "visit", "leaving": "leave", "driving": "drive", "starting": "start", "meeting": "meet",
     "picking up": "pick up", "hosting": "host", "attending": "attend", "seeing": "see", "taking": "take",
     "heading": "head", "running": "run", "presenting": "present", "having": "have", "giving": "give",
-    "throwing": "throw", "getting married": "get married",
+    "throwing": "throw", "getting married": "get married", "joining": "join",
 }  # fmt: skip
-_WHOLE: Final = frozenset({"fly", "move", "travel", "leave", "drive", "start", "present", "get married"})
+_WHOLE: Final = ("fly", "move", "travel", "leave", "drive", "start", "present", "get married")
 """What someone may do without more words."""
 _NO_PLAN: Final = (
     r"(?! to (?:be|have|get|do|feel|think|see|like)\b| (?:up|late|low|behind)\b| out of\b"
     r"| (?:an? |some )?(?:\w+ )?(?:troubles?|problems?|issues?|errors?|difficult\w+|fun)\b"
-    r"| (?:such )?an? (?:\w+ (?:day|time)(?! off)|break)\b)"
+    r"| (?:such )?an? (?:\w+ (?:day|time)(?! off)|break)\b| you\b)"
 )
 """What goes on by itself, or right now: "I'm running late today", "I'm having trouble today"."""
-_GOING_ON: Final = frozenset({"see", "take", "run", "present", "have", "give", "throw"})
+_GOING_ON: Final = frozenset({"see", "take", "run", "present", "have", "give", "throw", "join"})
 _TODAY: Final = rule(r"\btoday\b")
 """What someone has or sees today is mostly no plan: they have it already."""
 _DOING: Final = rule(rf"(?:{_WE_ARE}|(?:i|we)(?:'ll| will) be) ({'|'.join(_VERBS)})\b{_NO_PLAN}")
 _OFF_TO: Final = rule(rf"{_WE_ARE} off to (?!(?:bed|sleep|work|school|the races)\b|an? (?:[\w-]+ )?start\b)")
-_DO: Final = rule("(?:i|we) (fly|leave|travel) (?:to|for) ")
+_DO: Final = rule(
+    "(?:i|we) (fly|leave|travel) (?:to|for) ",
+    r"i(?:'ll| will)? (start) "
+    rf"(?=(?:work(?:ing)? )?at (?!{WEEKDAY})(?-i:[A-Z])|(?:my|a|the) (?:new )?(?:job|position|role)\b|work\b)",
+    r"i(?:'ll| will) (join) (?=(?-i:[A-Z]))",
+)
+_START: Final = rule(
+    rf"i(?:'ll| will)? start (?=(?:on|in|next|tomorrow|{WEEKDAY})\b)",
+    "i(?:'ve| have)?(?: just| finally)? (?:got|landed|took|taken|accepted|signed) (?:the|an?|my) "
+    r"(?:[\w-]+ )?(?:job|position|role|offer|contract) (?:at|from|with) "
+    r"(?P<firm>(?-i:[A-Z])[^.,;!?]{1,24}?),? (?:starting|to start) "
+    r"(?=(?:on|in|next|tomorrow)\b)",
+)
+_HIRED_BY: Final = rule(
+    r"\b(?:signed (?:on )?with|joining|(?:offer|letter|contract) (?:from|with)|(?:job|position|role) (?:at|with)) "
+    r"(?:the )?((?-i:[A-Z])[^.,;!?]{1,24}?)(?: as an? [\w -]{3,24})?[^\w?]+(?:and )?$"
+)
+_AS_ONE: Final = rule(r" (?:as an? |at (?-i:[A-Z]))")
+"""What says what it is that one starts: "I start on Monday as a nurse"."""
 _SOON: Final = rule(r"(?:on|by|in|next|this|tomorrow|tonight|\w+day)\b")
 _ON: Final = rule("(?:on |by |in )?(?:the )?$")
 _I_DO: Final = rule(r"(?: morning| afternoon| evening| night)?(?: at [\d:]+(?: ?[ap]m)?)?,? (?=(?:i|i'm|we)\b)")
@@ -173,7 +192,7 @@ _FROM_TO: Final = rule(
 )
 """Days from one to another, or one of two: "4 to 11 December", "4 or 5 December"."""
 _NOT_THEN: Final = rule(r",? (?:and )?not (?:on )?(?:the )?")
-_TAIL: Final = rule(r"\s*(?:at|with|to|from|in|for|on|about|after|before)\b")
+_TAIL: Final = rule(r"\s*(?:at|with|to|from|in|for|on|about|after|before|as an?(?! (?:result|rule)\b))\b")
 
 
 def plans(clause: Clause) -> Iterator[Found]:
@@ -225,7 +244,18 @@ def _dated(clause: Clause, start: int = 0, day: date | None = None) -> Iterator[
     elif match := _OFF_TO.match(text, start):
         yield from _item(clause, match.end(), dated=True, verb="go to", day=day)
     elif match := _DO.match(text, start):
-        yield from _item(clause, match.start(1), dated=True, day=day)
+        yield from _item(clause, match.start(match.lastindex or 1), dated=True, day=day)
+    elif " start" in text and (match := _START.match(text, start)):
+        yield from _start(clause, match)
+
+
+def _start(clause: Clause, match: re.Match[str]) -> Iterator[Found]:
+    """The day on which a job begins, where the words around it say that it is one: "I start on Monday as a nurse"."""
+    rest = clause.text[match.end() :]
+    firm = match["firm"] or ((by := _HIRED_BY.search("".join(reversed(clause.before)))) and by[1])
+    when = _days(rest, clause.at.date())
+    if when and _ON.match(rest[: when[0]]) and (firm or _AS_ONE.match(rest, when[1])):
+        yield from _item(clause, match.end(), dated=True, verb=f"start at {firm}" if firm else "start")
 
 
 def _item(
@@ -250,7 +280,7 @@ def _item(
         return
     if ended and (_SO_FAR.search(what) or (over and over[0] == GAP)):
         return
-    if (what or (dated and verb in _WHOLE)) and len(what.split()) <= MAX_WORDS:
+    if (what or (dated and verb.startswith(_WHOLE))) and len(what.split()) <= MAX_WORDS:
         what = f"{verb} {what}".strip() if verb else _ARTICLE.sub("", what)
         due = None if ended and verb else due  # the day on which it was done, not that of the plan
         yield found(clause, ACTION, "todo", what, start + end, confidence, due=due, ended=ended)

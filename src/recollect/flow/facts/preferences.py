@@ -104,7 +104,8 @@ _SMALL_TOOLS: Final = any_of(
 )
 _USE_SMALL: Final = rule(
     f"{_AT_WORK}(?:(?:i|we)(?: (?:mostly|mainly|currently|now|still|also))*|i(?:'m| am)) (?:use|using) (?:both )?",
-    "(?:my|our) (?:(?:tech|current) )*stack (?:is|includes|consists of):? (?:mostly |mainly )?",
+    "(?:my|our) (?:(?:tech|current|work) )*stack(?: at work| right now)? "
+    "(?:is|includes|consists of):? (?:mostly |mainly )?",
     "(?:the )?tools (?:that )?(?:i|we) use(?: \\w+)?(?::| are) ",
 )
 _SMALL_TOOL: Final = rule(

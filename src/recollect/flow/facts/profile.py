@@ -10,6 +10,7 @@ from typing import Final
 from recollect.answers import FactType
 from recollect.flow.ahead import ahead
 from recollect.flow.days import written
+from recollect.flow.facts.forenames import FORENAMES
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import LINKED, Phrase, firm, name, place_name, thing
 from recollect.flow.facts.prose import Clause
@@ -101,6 +102,26 @@ _WORK: Final = rule(
     rf"i{_LATELY} joined (?=[^,.;]{{2,30}} as an?\b)",
     r"(?:i've|i have) been (?:at|with) (?=[^,.;]{2,30} (?:for [\w ]{1,12} years?\b|since \d{4}))",
 )
+_A_JOB: Final = "(?: (?:new|dream|great|permanent|full-time|part-time))* (?:job|position|role)"
+_HIRED: Final = rule(
+    rf"i(?:'ve| have)?{_LATELY} (?:(?P<sure>(?:got|landed|took|taken|accepted) (?:the|an?|my){_A_JOB} (?:at|with)"
+    "|signed (?:the|my|an?) (?:(?:job )?offer(?: letter)?|(?:employment|work|job) contract) (?:at|from|with))"
+    rf"|(?P<offer>(?:took|taken|accepted) (?:the|an?|my)(?:{_A_JOB})? offer (?:at|from)(?! the \w+s\b))"
+    "|signed(?: on)? with) ",
+    rf"(?P<joining>{AM} joining) ",
+)
+"""A new job. One may sign with a landlord, too, or join a club: it is work where one does it as an engineer."""
+_NO_MORE_SAID: Final = rule(
+    rf"{STOP}| to (?:be|work|join)\b| in (?-i:[A-Z])"
+    r"| (?:today|yesterday|last|this|on|start\w*|through|via|thanks|now|lol)\b"
+)
+_FOR_SALE: Final = rule(r"\b(?:house|home|flat|apartment|condo|car|boat|land|sell|selling|sold|listing|market|bids?)\b")
+_LONG_AGO: Final = rule(r"\W*(?:after|during|back in|in (?:\d{4}|my))\b")
+_FELL_THROUGH: Final = rule(
+    r"[^.!?]*\b(?:turn(?:ed|ing) (?:it|them) down|fell through|declined|backed out|rescinded|withdrew|changed my mind"
+    r"|didn't (?:go|take|start|happen|work))\b"
+)
+_STARTS: Final = rule(r"[^.!?]*?\bstart(?:s|ing)?\b")
 _LEFT_WORK: Final = rule(
     "i(?: no longer work|(?:'m| am) no longer) (?:at|for|with) ",
     r"i (?:don't|do not) work (?:at|for) (?=.{1,60}\bany ?more\b)",
@@ -111,7 +132,7 @@ _LEFT_WORK: Final = rule(
 )
 _NOW_AT: Final = rule(
     r"(?: any ?more| (?:in|last) \w+| after \w+ years?)?,? (?:and |but |so )?(?:now )?"
-    "(?:i(?:'m| am)(?: now)? (?:at|with)|joined) "
+    "(?:i(?:'m| am)(?: now)? (?:at|with)|joined|to join) "
 )
 _JOBLESS: Final = rule(
     r"i(?:'ve)?(?: just)? (?:quit|lost|left) my (?:old )?job\b(?! at (?-i:[A-Z])[^,.;!?]+ (?:and|to join)\b)",
@@ -255,6 +276,28 @@ def _work(clause: Clause) -> Iterator[Found]:
     if (match := _WORK.match(clause.text)) and (now := firm(clause.text, match.end())):
         yield found(clause, PROFILE, "company", now.text, now.end)
         yield from read_after(clause, AS_ROLE, role, "role", now.end)
+    elif hired := _hired(clause):
+        yield found(clause, PROFILE, "company", hired.text, hired.end)
+        yield from read_after(clause, AS_ROLE, role, "role", hired.end)
+
+
+def _hired(clause: Clause) -> Phrase | None:
+    """The firm where someone has a new job, unless that fell through or begins on a day ahead: then it is a plan."""
+    text, today = clause.text, clause.at.date()
+    match = _HIRED.match(text)
+    where = firm(text, match.end()) if match else None
+    if match is None or where is None or where.text.lower() in FORENAMES:
+        return None
+    if _LONG_AGO.match(clause.before[0]) or _FELL_THROUGH.match(text, where.end):
+        return None
+    as_one = AS_ROLE.match(text, where.end)
+    if not (as_one and role(text, as_one.end())):
+        offer = match["offer"] and not any(map(_FOR_SALE.search, clause.before))
+        if not (match["sure"] or offer) or not _NO_MORE_SAID.match(text, where.end):
+            return None
+    starts = as_one if match["joining"] else _STARTS.match(text, where.end)
+    begins = ahead(text[starts.end() :], today) if starts else None
+    return None if begins and begins[2] > today else where
 
 
 def _quit(clause: Clause) -> re.Match[str] | None:

@@ -32,7 +32,7 @@ _DO_WITH_TEXT: Final = any_of(
 )
 _NOTES: Final = any_of(
     """update note fyi btw ps correction reminder about_me context background intro fact edit thing introduce_myself
-    changed_jobs misspoke"""
+    changed_jobs misspoke (?:good|great|big)_news"""
 )
 """What announces words of one's own; before others, a name and a colon tell who speaks."""
 _TAKEN_OUT: Final = tuple(
@@ -224,8 +224,8 @@ _SENTENCE: Final = re.compile(r"[^.!?\n;]+(?:[.!?;](?![\s\"')\]]|$)[^.!?\n;]*)*[
 NAMES_THEM: Final = (
     r"(?:(?:his|her|its|their) name(?: is|'s)|(?:he|she|it)(?: is|'s) (?:called|named)|(?:i|we) named (?:him|her|it))"
 )
-_NAMED_NEXT: Final = rule(rf"\s{{1,9}}{NAMES_THEM} (?![^.!?\n]{{0,200}}\?)")
-"""A sentence that names whom the one before it told of: both are read as one."""
+_NAMED_NEXT: Final = rule(rf"\s{{1,9}}(?:{NAMES_THEM} |s?he(?:'s| is|(?: just)? turned) \d)(?![^.!?\n]{{0,200}}\?)")
+"""A sentence that names whom the one before it told of, or tells their age: both are read as one."""
 _ABBREVIATED: Final = rule(r"(?:^|[\s(])(?:mr|mrs|ms|dr|st|ft|mt|prof|sr|jr|vs|inc|ltd|e\.g|i\.e|approx|no|[A-Z])\.$")
 
 

@@ -10,14 +10,26 @@ from typing import Final
 from recollect.flow.facts.food import ALLERGIC, DIETS, EATS
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.names import forename
-from recollect.flow.facts.people import CALLED, COUPLES, FRIENDS, KEYS, MANY, ONE, PARTNERS, PEOPLE, PETS, PLURALS
+from recollect.flow.facts.people import (
+    CALLED,
+    COUPLES,
+    FRIENDS,
+    KEYS,
+    MANY,
+    ONE,
+    PARTNERS,
+    PEOPLE,
+    PETS,
+    PLURALS,
+    SEEN,
+)
 from recollect.flow.facts.phrases import Phrase, firm, given, name, place_name, slug, things
 from recollect.flow.facts.profile import AS_ROLE, NO_NAME, NUMBER, PROFILE, STOP, birthday, lasts, read_after, years
 from recollect.flow.facts.prose import NAMES_THEM, Clause
 from recollect.flow.facts.roles import role
 from recollect.flow.facts.wording import any_of, rule, small
 
-_KIN: Final = PEOPLE - {*FRIENDS.values(), *COUPLES.values()}
+_KIN: Final = PEOPLE - {*FRIENDS.values(), *COUPLES.values(), *SEEN.values()}
 _WHO: Final = f"({'|'.join(sorted(KEYS, key=len, reverse=True))})"
 _YEARS_OLD: Final = "(?:[- ]years?[- ]old| ?yo) "
 _KIND: Final = (
@@ -71,6 +83,8 @@ _IS: Final = rule(
     r"(?!(?:north|south|east|west|central|latin) \w+an\b)"
 )
 _IS_MY: Final = rule(rf" is (?:now )?(?:my|our) {_KIND}{_WHO}(?: now)?{STOP}")
+_TITLED: Final = rule(r"(?:dr|mr|mrs|ms|prof)\b")
+"""What a name has, and coffee has not: "Coffee is my therapist"."""
 _NO_NAME: Final = rule(
     any_of(
         """republican democrat conservative liberal labour tory socialist libertarian autistic vegan vegetarian deaf
@@ -141,12 +155,12 @@ _GAVE: Final = rule(
 _AWAY: Final = rule(r",? ?(?:away|up for adoption|back to the shelter)(?=\s*(?:[.,!;]|$)|,? (?:because|last|to an?)\b)")
 _AND_IS: Final = f"(?:{_STILL}(?: is|'s)|,? and)"
 _EATS: Final = rule(rf"{_AND_IS} (?:an? )?(?:strict |lifelong )?{DIETS}{EATS}")
-_ALLERGIC: Final = rule(rf"{_AND_IS}{ALLERGIC}")
+_ALLERGIC: Final = rule(rf"{_AND_IS}{ALLERGIC}", "'s allergy is to ")
 _WORKS: Final = rule(f"{_STILL} (?:works|is working|started working|started) (?:at|for) ")
 _IS_A: Final = rule(f"{_STILL}(?: works as| is|'s| became) (?:an? |the )", ", (?:an? |the )")
 _AT: Final = rule(" (?:at|for) ")
 _AGED: Final = rule(
-    rf"(?:{_STILL}(?: is|'s| turned)|,) {NUMBER}(?: years?[- ]old)?"
+    rf"(?:(?:[.!]+ (?:he|she))?{_STILL}(?: is|'s| turned)|,) {NUMBER}(?: years?[- ]old)?"
     rf"(?: now| today| yesterday| last \w+| this \w+| (?:in|on) \w+)?{STOP}"
 )
 
@@ -187,7 +201,8 @@ def in_passing(clause: Clause) -> Iterator[Found]:
         yield found(clause, PROFILE, f"{CALLED}:{slug(gone[0])}", gone[0], gone[1], ended=True)
     elif _OWN.search(words):
         match = _IS_MY.match(text, who.end) if who else None
-        if who and match and KEYS[match[1].lower()] in _KIN and clause.first and not _is_no_name(text, 0):
+        of_mine = match is not None and (KEYS[match[1].lower()] in _KIN or _TITLED.match(text) is not None)
+        if who and match and of_mine and clause.first and not _is_no_name(text, 0):
             yield found(clause, PROFILE, _key(match[1], who), who.text, match.end())
         else:
             yield from _mentioned(clause)
