@@ -67,6 +67,12 @@ def test_so_is_what_is_known_of_others(said: str, told: str) -> None:
     assert sentence(stated(said)[-1]) == told
 
 
+@pytest.mark.parametrize("whom", ["the dog", "one roommate", "several friends", "his brother", "someone", "two cats"])
+def test_whom_one_lives_with_is_ones_own_only_where_nothing_else_is_said(whom: str) -> None:
+    (fact,) = stated("I live with my parents.")
+    assert sentence(replace(fact, value=whom)) == f"You live with {whom}"
+
+
 def test_a_fact_under_a_key_of_ones_own_is_told_as_well() -> None:
     seat = replace(stated("I love jazz.")[0], key="window_seat", value="always")
     assert sentence(seat) == "Your window seat: always"

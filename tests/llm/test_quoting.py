@@ -137,3 +137,10 @@ def test_a_long_line_full_of_what_is_asked_for_takes_time_in_proportion_to_its_l
     started = time.thread_time()
     assert len(part_about("the door code is " * 8_000, {"door", "code"}, lambda word: {word})) <= LONGEST + 10
     assert time.thread_time() - started < 3
+
+
+def test_replies_are_found_as_fast_however_much_is_quoted() -> None:
+    lines = [Line("", "1", text) for _ in range(4_000) for text in ("user: Tea?", "assistant: Yes.")]
+    started = time.process_time()
+    assert sum(reply_to(lines, n) is not None for n in range(len(lines))) == 4_000
+    assert time.process_time() - started < 2

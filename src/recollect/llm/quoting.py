@@ -115,12 +115,13 @@ def _lines(memory: str) -> Iterator[Line]:
 
 def reply_to(lines: Sequence[Line], place: int) -> Line | None:
     """What the assistant answered to what the user said in a line, where that is quoted too."""
-    talk = list(takewhile(lambda line: line[:2] == lines[place][:2], lines[place:]))[1:]
-    for n, line in enumerate(talk):
+    after = map(lines.__getitem__, range(place + 1, len(lines)))
+    talk = takewhile(lambda line: line[:2] == lines[place][:2], after)
+    for line in talk:
         if line.text.startswith("user: "):
             return None
         if line.text.startswith("assistant: "):
-            rest = takewhile(lambda other: not _TURN.match(other.text), talk[n + 1 :])
+            rest = takewhile(lambda other: not _TURN.match(other.text), talk)
             return line._replace(text=" ".join(filter(None, (line.text, *(other.text for other in rest)))))
     return None
 

@@ -38,7 +38,7 @@ def keep(chat: Session, sent: Sequence[Message]) -> Kept:
     """Keep what is new in a conversation, and only once where two callers send it at the same moment."""
     said = [message for _, message in spoken(sent) if says(message)]
     found, last = _compared(chat, said, len(said))
-    if found.places and found.places[0] is None and len(said) > 1:
+    if None in found.places[:-1]:  # more than the last is new: it may be from further back
         found, last = _compared(chat, said, 2 * len(said) + LOOK_BACK)
     kept = found.kept(chat.add_many(_named(found.new, last)) if found.new else ())
     return Kept(kept[-1] if kept else None, found.again, found.changed)

@@ -72,7 +72,10 @@ _NO_ARTICLE: Final = re.compile(
     r"(?:retired|unemployed|self-employed|\d{4})\b|(?:head|director|vp|president) of\b|the ", re.IGNORECASE
 )
 _ALONE: Final = {"alone": "alone", "by myself": "by yourself", "on my own": "on your own"}
-_ONE_OF_YOURS: Final = re.compile(r"(?!(?:my|our|an?|some|two|three|four|five|six|both)\b)[a-z]")
+_ONE_OF_YOURS: Final = re.compile(
+    r"(?!(?:my|our|his|her|their|the|an?|some\w*|no|nobody|(?:an)?other|several|many|both|one|two|three|four|five|six)\b)"
+    r"[a-z]"
+)
 """Someone at home of whom it is not said whose or how many: "parents"."""
 _MINE: Final = re.compile(r"\b(my|our)\b", re.IGNORECASE)
 _ME: Final = re.compile(r"\b(me|us)\b")

@@ -1,0 +1,26 @@
+"""What the proxy keeps of the conversations that callers send, each message once."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect import Memory, Message
+from recollect.server.keeping import keep, keep_answer
+
+QUESTIONS = st.lists(st.sampled_from("abc"), min_size=2, max_size=6)
+
+
+@given(QUESTIONS, st.data())
+def test_a_history_edited_far_back_is_known_up_to_there(questions: list[str], data: st.DataObject) -> None:
+    with Memory.open(":memory:", embedder=None) as memory:
+        chat, history = memory.session("trip", user="ada"), list[Message]()
+        for n, text in enumerate([*questions, "edited"]):
+            if text == "edited":
+                history = history[: 2 * data.draw(st.integers(1, len(questions) - 1))]
+            history.append(Message("user", text))
+            answer = Message("assistant", f"Answer {n}")
+            history.append(keep_answer(chat, keep(chat, history).last, answer))
+        said = [message.text for message in chat.history() if message.role == "user"]
+        assert said == [*questions, "edited"]
+        assert len(chat.history()) == 2 * len(said)
