@@ -81,7 +81,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A part of a document that was found, the headings above it, and how near it is to the question, from 0 to 1."""
+    """A part of a document that was found, the headings above it, and its score: the higher, the nearer."""
 
     document: str
     headings: tuple[str, ...]

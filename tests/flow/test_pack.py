@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.flow.pack import CUT, Moment, _alike, distinct, excerpt, one_by_one, pack
+from recollect.flow.pack import CUT, LOOKED_AT, Moment, _alike, distinct, excerpt, one_by_one, pack
+from recollect.store.words import words as stems
 
 START = datetime(2023, 5, 8, tzinfo=UTC)
 sentences = st.lists(
@@ -117,6 +118,46 @@ def test_an_excerpt_of_a_long_log_is_counted_a_few_times_only() -> None:
     (hit,) = pack([log], 100, heard, words, {"cat"})
     assert CUT in hit.text
     assert len(counted) < 20
+
+
+@pytest.mark.parametrize("words_between", [" ", "\n", "\n\n", "。"])
+@pytest.mark.parametrize("place", [0, 1_500, 29_999])
+def test_of_a_very_long_message_what_is_asked_for_is_found_without_reading_all(place: int, words_between: str) -> None:
+    lines = [f"Row {n} was shared with hundreds of rows." for n in range(30_000)]
+    lines[place] = "The happy cities had a red kettle."
+    looked_at = list[str]()
+
+    def read(text: str) -> list[str]:
+        looked_at.append(text)
+        return stems(text)
+
+    (hit,) = pack(
+        [said("m", "a", 0, START, words_between.join(lines))], 100, count, read, set(stems("happy city, red"))
+    )
+    assert lines[place].removesuffix(".") in hit.text
+    assert CUT in hit.text
+    assert sum(map(len, looked_at)) <= LOOKED_AT
+
+
+@given(
+    st.integers(0, 20), st.lists(st.sampled_from(["A cat.", "Row by row.", "x" * 15, "猫がいる。", "\n"]), min_size=50)
+)
+def test_an_excerpt_of_blocks_marks_what_is_between(chars: int, spoken: list[str]) -> None:
+    with patch("recollect.flow.pack.BLOCK", 40):
+        moment = said("m", "a", 0, START, " ".join(spoken))
+        cut = excerpt(moment, words, {"cat"}, lambda cut: len(cut) <= 40 + 10 * chars, 120)
+    if cut is not None:
+        rest = moment.text.split()
+        for piece in cut.removeprefix("ada: ").split(CUT):
+            said_words = piece.split()
+            assert any(rest[n : n + len(said_words)] == said_words for n in range(len(rest) + 1))
+        assert CUT in cut
+
+
+def test_very_long_messages_are_told_apart_by_any_letter() -> None:
+    long = "we went to the lake by train and " * 4_000
+    moments = [said(f"m{n}", "a", n, START, text) for n, text in enumerate([long, long, long + "back"])]
+    assert [m.id for m in distinct(moments)] == ["m0", "m2"]
 
 
 def test_what_says_the_same_comes_once() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from recollect.answers import Candidate
 from recollect.flow.days import relative
-from recollect.flow.summarise import MAX_CHARS, Said, Sentence, fold, pick, render, score, unquoted
+from recollect.flow.summarise import A_LINE, MAX_CHARS, MORE, Said, Sentence, fold, pick, render, score, unquoted
 from recollect.layers.summary import telling
 from recollect.tokens import estimate
 
@@ -56,11 +56,13 @@ def test_a_summary_keeps_to_its_tokens_and_says_only_what_was_said(
     for sentence in found:
         message = by_id[sentence.id]
         assert (sentence.seq, sentence.speaker) == (message.seq, message.speaker)
-        assert sentence.text in message.text
+        assert sentence.text.removesuffix(MORE) in message.text
         assert message.role != "system"
-        assert len(sentence.text) <= MAX_CHARS
+        assert len(sentence.text) <= (A_LINE if message.role == "tool" else MAX_CHARS)
         assert sentence.day == (message.day if relative(sentence.text) else "")
     assert len(set(found)) == len(found)
+    tools = [sentence.id for sentence in found if by_id[sentence.id].role == "tool"]
+    assert len(set(tools)) == len(tools)
     assert summary(messages, max_tokens, every) == found
 
 
@@ -205,6 +207,67 @@ def test_printed_files_and_the_json_of_tools_are_not_told() -> None:
     )
     assert len({sentence.score for sentence in times}) == 1
     assert [sentence.text for sentence in summary(talk, 20)] == ["Why does version 3.2 of Django fail?"]
+
+
+PRINTED = {
+    "log": "2026-11-18T10:{0}:45Z INFO search-{0} request 74{0} served in 7{0} ms by worker {0}",
+    "syslog": "Nov 18 10:11:{0} host{0} kernel: Out of memory: Killed process 79{0} (search)",
+    "levels": "[{0}] WARN connection to db-{0} refused after {0} retries",
+    "requests": '10.0.0.{0} - - [18/Nov/2026:10:04:{0} +0000] "GET /cart HTTP/1.1" 200 {0}',
+    "calls": "at org.example.Cart{0}.total(Cart.java:{0})",
+    "columns": "cart-76{0}   1/1     Running   {0}          {0}d",
+    "csv": "60{0},cart {0},Oslo,342.{0}",
+    "json": '"note": "Delivered {0} to Oslo",',
+    "table": "| cart {0} | Oslo | {0} |",
+}
+ASKED, DECIDED = "Why is the shop in Bergen slow?", "Let's raise the pool to 60 on 12 June."
+
+
+def printed(kind: str, lines: int, end: str = "\n") -> str:
+    return end.join(PRINTED[kind].format(n) for n in range(10, 10 + lines))
+
+
+@pytest.mark.parametrize("kind", PRINTED)
+@pytest.mark.parametrize(
+    ("role", "lines"), [("user", 4), ("user", 100), ("assistant", 100), ("tool", 1), ("tool", 100)]
+)
+def test_what_a_program_printed_is_not_told(kind: str, role: str, lines: int) -> None:
+    talk = [
+        *said(ASKED),
+        Said("m2", 2, role, role, f"The gateway is in Oslo.\n{printed(kind, lines)}"),
+        Said("m3", 3, "user", "user", DECIDED),
+    ]
+    told = render(summary(talk))
+    assert told == f"- user: {ASKED}\n- {role}: The gateway is in Oslo.\n- user: {DECIDED}"
+
+
+@pytest.mark.parametrize("kind", ["log", "json", "csv"])
+def test_a_long_line_that_a_program_printed_is_not_told(kind: str) -> None:
+    assert render(summary(said(ASKED, printed(kind, 100, " "), DECIDED))) == f"- user: {ASKED}\n- user: {DECIDED}"
+
+
+def test_commands_that_a_person_names_are_their_words() -> None:
+    wishes = [f"Run `pip install {name}_x` in Oslo." for name in ("ruff", "mypy", "pytest", "coverage", "hypothesis")]
+    assert [sentence.text for sentence in summary(said("\n".join(wishes)))] == wishes
+
+
+def test_of_a_tool_one_short_line_is_told() -> None:
+    pages = "Results for Bergen:\n" + "The Grand Hotel in Bergen has 120 rooms, a spa and a view of the fjord. " * 3
+    pages += "It costs 900 kroner.\n" + "The night train from Oslo arrives at seven o'clock " * 4
+    (line,) = summary(said(pages, role="tool"))
+    assert line.text == "The Grand Hotel in Bergen has 120 rooms, a spa and a view of the fjord."
+    (cut,) = summary(said("From Oslo to Bergen " * 20, role="tool"))
+    assert cut.text == f"{'From Oslo to Bergen ' * 5}From Oslo to{MORE}"
+
+
+def test_what_is_cut_ends_with_a_word_and_a_mark() -> None:
+    long = " ".join(f"Nadia{n}" for n in range(200))
+    for sentence in score(said(long))[:-1]:
+        assert sentence.text.endswith(MORE)
+        assert set(sentence.text.removesuffix(MORE).split()) <= set(long.split())
+    assert score(said("word " * 5_000))[-1].text.endswith(f"word{MORE}")
+    told = Candidate("summary", render(score(said(long))[:1]), sources=("m1",))
+    assert unquoted(told, [Candidate("episodic", f"user: {long}", sources=("m1",))], "s").text == ""
 
 
 @pytest.mark.parametrize(

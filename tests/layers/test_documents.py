@@ -14,7 +14,7 @@ from recollect import Memory
 from recollect.embed import Kind, Reranker
 from recollect.errors import BadReply, ConfigError, ModelUnavailable
 from recollect.layers.documents import Documents
-from recollect.settings import Settings
+from recollect.settings import DEFAULTS, Settings
 from recollect.store import Store
 from recollect.store import open as open_store
 from recollect.tokens import estimate
@@ -54,6 +54,28 @@ def test_a_question_about_something_else_gets_nothing(store: Store) -> None:
     for question in ("Which wine goes with salmon?", "", "   ", "???"):
         assert documents.search(ADA, question) == []
         assert [one for one in documents.offer(ADA, question) if not one.out] == []
+
+
+@pytest.mark.parametrize("embedder", [None, "hash:256"])
+def test_the_score_of_a_passage_is_what_orders_it(embedder: str | None) -> None:
+    texts = [
+        "Water the tomatoes every day in July, and the basil too.",
+        "Tomatoes need sun. Tomatoes need warm soil. Tomatoes, tomatoes.",
+        "How often you water depends on the soil: sand needs water more often than clay does.",
+        "Cucumbers need water and sun as tomatoes do; how much is on the label.",
+    ]
+    with Memory.open(":memory:", embedder=embedder) as memory:
+        chat = memory.session("garden", user="ada")
+        for number, text in enumerate(texts):
+            chat.documents.add(text, name=str(number))
+        memory.drain()
+        for question in ("How do I water tomatoes?", "How much sun do tomatoes need?"):
+            scores = [passage.score for passage in chat.documents.search(question)]
+            assert len(scores) > 1
+            assert scores == sorted(scores, reverse=True)
+            assert scores[0] > scores[-1] >= DEFAULTS.documents_threshold
+            missed = [one for one in memory.layers.documents.offer(chat.scope, question) if one.out.startswith("below")]
+            assert all(one.score < DEFAULTS.documents_threshold for one in missed)
 
 
 def test_documents_are_their_users_and_no_one_elses(store: Store) -> None:

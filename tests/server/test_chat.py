@@ -236,7 +236,8 @@ def test_a_message_sent_again_under_its_key_is_answered_once() -> None:
         assert len(model.seen) == 1
         assert said(memory) == [("user", "Hello?"), ("assistant", "Hi")]
         other = httpx2.post(f"{url}/chat", params=ADA, json={"message": "Other"}, headers=key)
-        assert other.status_code == 409
+        refused = (409, "the Idempotency-Key 'k' came before with other content")
+        assert (other.status_code, other.json()["detail"]) == refused
 
 
 class Together(Scripted):

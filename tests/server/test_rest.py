@@ -119,9 +119,19 @@ def test_the_same_idempotency_key_keeps_messages_once(service: Running) -> None:
     again = add(service, HELLO, NOTED, **{"Idempotency-Key": "one"})
     assert again.json() == first.json()
     assert len(listed(service)["items"]) == 2
-    other = add(service, {"role": "user", "content": "Something else"}, **{"Idempotency-Key": "one"})
+    other = add(service, {"role": "user", "content": "Something else"}, NOTED, **{"Idempotency-Key": "one"})
     assert (other.status_code, other.json()["class"]) == (409, "Conflict")
+    assert other.json()["detail"] == "the Idempotency-Key 'one' came before with other content"
     assert "next" in other.json()
+
+
+def test_a_conflict_names_what_the_caller_gave(service: Running) -> None:
+    add(service, {**HELLO, "id": "mine"}, NOTED, **{"Idempotency-Key": "one"})
+    changed = {"role": "user", "content": "Something else"}
+    own = add(service, {**changed, "id": "mine"}, NOTED, **{"Idempotency-Key": "one"})
+    keyed = add(service, {**HELLO, "id": "mine"}, changed, **{"Idempotency-Key": "one"})
+    assert own.json()["detail"].startswith("message 'mine' is already in this session")
+    assert keyed.json()["detail"] == "the Idempotency-Key 'one' came before with other content"
 
 
 @pytest.mark.parametrize("more", [(), (HELLO,), (HELLO, NOTED, HELLO)])

@@ -28,10 +28,14 @@ DIFFERENT: Final = 0.1
 """Share of words that may differ between two turns that count as the same."""
 A_TOKEN: Final = 20
 """Characters of a token that words hardly ever reach; lines of dashes may."""
+LOOKED_AT, BLOCK = 100_000, 2_000
+"""Characters of a message that are looked at for an excerpt, unless its tokens may have more; and of a part of it."""
 MIN_WORDS: Final = 8
 """Words below which a piece of a sentence says nothing."""
 _TELLING: Final = re.compile(r"\d|^\W*(?:not?|never|cannot|without)\b|n['\u2019]t\b")
 """Words that change what is said: numbers, and those that deny it."""
+_BLANK: Final = re.compile(r"\s")
+_STEM_END: Final = re.compile(r"(?<=.)[ei]$")
 _MARKS: Final = ".,;:!?()\"'"
 """What may stand around a name."""
 FEW: Final = 24
@@ -111,11 +115,11 @@ def pack(
     moments: Iterable[Moment], budget: int, count: Count, words: Words, asked: set[str], day: Day = written
 ) -> list[Hit]:
     """The hits that fit `budget` tokens, best first; `asked` are the words that make a sentence matter."""
-    packed = _Packed(count, cache(count))
+    packed, most = _Packed(count, cache(count)), max(LOOKED_AT, A_TOKEN * budget)
     for moment in moments:
         said = day(moment.at)
         if not packed.take(moment, said, turn_line(moment), budget):
-            cut = excerpt(moment, words, asked, partial(packed.fits, moment, said, budget=budget))
+            cut = excerpt(moment, words, asked, partial(packed.fits, moment, said, budget=budget), most)
             if cut is not None:
                 packed.take(moment, said, cut, budget)
             break
@@ -136,14 +140,17 @@ def of_sessions(moments: Iterable[Moment], most: int | None, sessions: set[str])
 
 
 def distinct(moments: Iterable[Moment], said: Iterable[str] = ()) -> Iterator[Moment]:
-    """The moments without those that say nearly the same as an earlier one, or just what was `said`."""
+    """The moments without those that say nearly the same as an earlier one, or just what was `said`.
+
+    Very long ones are told apart by any letter.
+    """
     seen, under = list[_Said](), dict[_Key, list[_Said]]()
     exact = set(said)
     for moment in moments:
         if moment.text in exact:
             continue
         exact.add(moment.text)
-        words = set(moment.text.lower().split())
+        words = set(moment.text.lower().split()) if len(moment.text) <= LOOKED_AT else set[str]()
         if len(words) > 3:
             others = seen if len(seen) < FEW else [other for key in _asks(words) for other in under.get(key, ())]
             size, slack = len(words), len(words) // 8
@@ -210,16 +217,19 @@ def _alike(text: str, one: set[str], before: str, other: set[str]) -> bool:
     return named.isdisjoint(word.strip(_MARKS) for word in one ^ other)
 
 
-def excerpt(moment: Moment, words: Words, asked: set[str], fits: Callable[[str], bool]) -> str | None:
+def excerpt(
+    moment: Moment, words: Words, asked: set[str], fits: Callable[[str], bool], most: int = LOOKED_AT
+) -> str | None:
     """The longest part of a turn that fits. Repeated sentences leave first, then those with fewest of the asked words.
 
     Where one sentence is left, half of its words leave each time. How many sentences fit is found by bisection: a log
-    of a thousand lines is not gone through a thousand times.
+    of a thousand lines is not gone through a thousand times. Of a turn longer than `most` characters, so many are
+    looked at: where the asked words are, else at its start.
     """
-    parts = [part for span in sentences(moment.text, lines=True) if (part := moment.text[slice(*span)].strip())]
+    parts = list(_sentences(moment.text, asked, most))
     first = {part: n for n, part in reversed(list(enumerate(parts)))}
     worth = [len(asked.intersection(words(part))) for part in parts]
-    by_worth = sorted(range(len(parts)), key=lambda n: (first[parts[n]] != n, -worth[n], n))
+    by_worth = sorted((n for n, part in enumerate(parts) if part), key=lambda n: (first[parts[n]] != n, -worth[n], n))
 
     def kept(number: int) -> str:
         return f"{moment.speaker}: {_joined(parts, set(by_worth[:number]))}"
@@ -232,6 +242,46 @@ def excerpt(moment: Moment, words: Words, asked: set[str], fits: Callable[[str],
         if fits(cut := f"{moment.speaker}: {' '.join(best)} {CUT}"):
             return cut
     return None
+
+
+def _sentences(text: str, asked: set[str], most: int) -> Iterator[str]:
+    """The sentences of a text; of one longer than `most`, those of its telling blocks, and "" for what is between."""
+    end = 0
+    for start, stop in _telling(text, asked, most) if len(text) > most else [(0, len(text))]:
+        if start > end:
+            yield ""
+        end = stop
+        block = text[start:stop]
+        yield from (part for span in sentences(block, lines=True) if (part := block[slice(*span)].strip()))
+    if end < len(text):
+        yield ""
+
+
+def _telling(text: str, asked: set[str], most: int) -> Iterator[tuple[int, int]]:
+    """Where the blocks of a text are that hold most of the asked words, the first of them, from word to word.
+
+    Asked words are stems: the e or i at their end may be another letter in the text.
+    """
+    stems = [_STEM_END.sub("", word) for word in asked]
+    blocks = range(0, len(text), BLOCK)
+    worth = [sum(_begins(block, stem) for stem in stems) for at in blocks if (block := text[at : at + BLOCK].lower())]
+    best = sorted(range(len(blocks)), key=lambda n: (-worth[n], n))[: most // BLOCK]
+    for n in sorted(best):
+        yield _word_at(text, blocks[n]), _word_at(text, blocks[n] + BLOCK)
+
+
+def _begins(text: str, stem: str) -> bool:
+    """Whether a word of a text begins with a stem."""
+    at = text.find(stem)
+    while at > 0 and text[at - 1].isascii() and text[at - 1].isalnum():
+        at = text.find(stem, at + 1)
+    return at >= 0
+
+
+def _word_at(text: str, at: int) -> int:
+    """Where the next word begins, or the same place where there is none near."""
+    found = _BLANK.search(text, at, at + A_TOKEN) if 0 < at < len(text) else None
+    return found.end() if found else min(at, len(text))
 
 
 def _joined(parts: list[str], kept: set[int]) -> str:

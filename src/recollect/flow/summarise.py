@@ -23,6 +23,12 @@ MAX_CHARS: Final = 300
 """A sentence longer than this is taken in parts."""
 MAX_MESSAGE: Final = 20_000
 """Characters of a message that are looked at."""
+A_LINE: Final = 120
+"""Characters of the one line that is told of a tool's result."""
+OWN_LINES: Final = 3
+"""Printed lines of a message up to which they count as its own words; more are pasted, and not told."""
+MORE: Final = " \u2026"
+"""What ends a sentence that is not told to its end."""
 OWN_WORDS, TOOL_WORDS = 2.5, 0.25
 """What a word of a person, and of a tool, is worth beside an assistant's."""
 DECIDED, ANSWERED, FILLER, NOISE = 1.3, 0.5, 0.5, 0.2
@@ -51,8 +57,14 @@ realli soon sound special super take talk thank thing time tip way wonder
 _SMALL_TALK: Final = frozenset(_CHAT.split())
 _SAID: Final = re.compile(r" \(said [^()]+\)$")
 _CODE: Final = re.compile(r"[{}<>=;\\`|_]|\w\(|https?://|::|->|\"\s*:|/\w+/")
-_LISTED: Final = re.compile(r"\d+[:|](?!\d)|\"[^\"]*\"(?:\s*:|,$)")
-"""How a line of a file begins that was printed with its numbers, or one of JSON."""
+_INLINE: Final = re.compile(r"`[^`]+`")
+_PRINTED: Final = re.compile(
+    r"\d+[:|](?!\d)|\"[^\"]*\"(?:\s*:|,$)"
+    r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{1,3}(?:\.\d{1,3}){3}\s"
+    r"|(?:\S+\s+){0,2}\[?(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\b|File \"|at [\w.$]+\("
+    r"|(?:[^,]*,(?=\S)){3}|\S+(?:(?: {3,}|\t\s*)\S+){2}"
+)
+"""How a line begins that a program printed: of a numbered file, JSON, a log, a stack of calls, or a table."""
 _FILLER: Final = re.compile(
     r"(?:wow|thanks?|thank you|great|awesome|nice|cool|sure|okay|ok|yes|yeah|no problem|you'?re welcome|hi|hey|hello"
     r"|of course|certainly|absolutely|good (?:morning|night|evening|luck)|congrat\w*|glad|i hope|let me know|feel free"
@@ -177,7 +189,7 @@ def _left(line: str, quoted: str, same: set[str]) -> str:
     if not quoted:
         return line
     said = [words[slice(*span)].strip() for span in sentences(words, lines=False)]
-    new = [text for text in said if text not in quoted]
+    new = [text for text in said if text.removesuffix(MORE) not in quoted]
     if len(new) == len(said):
         return line
     rest, day = " ".join(new), _SAID.search(line)
@@ -249,23 +261,44 @@ def _answered(found: Sequence[Sentence], messages: Sequence[Said]) -> list[Sente
 
 
 def _texts(message: Said) -> Iterator[str]:
-    """The sentences of a message without their list marks, long ones in parts; none of the system's."""
-    text = message.text[:MAX_MESSAGE]
-    for start, end in sentences(text, lines=True) if message.role != "system" else ():
+    """The sentences of a message that may be told: those that a person reads, without their list marks.
+
+    Long ones come in parts; of a tool's result there is one line, and of the system's messages nothing.
+    """
+    said = list(_said(_cut(message.text, MAX_MESSAGE))) if message.role != "system" else []
+    pasted = sum(map(_is_printed, said)) > OWN_LINES
+    told = [text for text in said if not (_is_printed(text) and (pasted or len(text) > MAX_CHARS))]
+    if message.role == "tool":
+        told = [_cut(max(told, key=lambda text: _worth("tool", text)), A_LINE)] if told else []
+    for text in told:
+        yield from _parts(text)
+
+
+def _said(text: str) -> Iterator[str]:
+    for start, end in sentences(text, lines=True):
         lead = _LEAD.match(text, start, end)
         whole = text[lead.end() if lead else start : end].strip()
-        yield from _parts(whole) if _SAYS.search(whole) else ()
+        if _SAYS.search(whole):
+            yield whole
 
 
 def _parts(text: str) -> Iterator[str]:
+    most = MAX_CHARS - len(MORE)
     while len(text) > MAX_CHARS:
-        at = max(text.rfind(sign, MAX_CHARS // 2, MAX_CHARS) for sign in (", ", "; ", ": ", " - "))
-        at = at + 1 if at >= 0 else text.rfind(" ", 1, MAX_CHARS)
-        at = at if at > 0 else MAX_CHARS
-        yield text[:at]
-        text = text[at:].lstrip()
+        at = max(text.rfind(sign, most // 2, most) for sign in (", ", "; ", ": ", " - "))
+        part = text[: at + 1] + MORE if at >= 0 else _cut(text, MAX_CHARS)
+        yield part
+        text = text[len(part) - len(MORE) :].lstrip()
     if text:
         yield text
+
+
+def _cut(text: str, most: int) -> str:
+    """A text as it is or, where that is longer, its start up to the end of a word, with a mark."""
+    if len(text) <= most:
+        return text
+    at = text.rfind(" ", 1, most - len(MORE) + 1)
+    return text[: at if at > 0 else most - len(MORE)] + MORE
 
 
 _is_relative: Final = remembered(KEPT)(relative)
@@ -290,7 +323,13 @@ def _worth(role: str, text: str) -> float:
 
 
 def _is_code(text: str) -> bool:
-    return _LISTED.match(text) is not None or len(_CODE.findall(text)) > 1 + len(text) / 40
+    return _PRINTED.match(text) is not None or len(_CODE.findall(text)) > 1 + len(text) / 40
+
+
+@remembered(KEPT)
+def _is_printed(text: str) -> bool:
+    """Whether a program wrote a line; what a person writes may name code."""
+    return _is_code(_INLINE.sub("", text))
 
 
 def _asks(text: str) -> bool:

@@ -251,7 +251,10 @@ class Documents:
         return ids
 
     def _ranked(self, scope: Scope, question: str, as_of: int | None) -> Passages:
-        """The chunks that share words or meaning with the question, best first, each with its nearness."""
+        """The chunks that share words or meaning with the question, best first.
+
+        Those that are near enough are ordered, and scored, by keywords too; the others have their nearness.
+        """
         asked, where = question[:MAX_QUESTION], Filter(kinds=(CHUNK,), as_of=as_of, exact=True)
         if not asked.strip() or not self._are_there(scope):
             return []
@@ -259,9 +262,11 @@ class Documents:
         by_meaning = self._near(scope, asked, where)
         items = self.store.index.get(scope, CHUNK, list(dict.fromkeys([*by_meaning, *by_words])))
         near = self._nearest(asked, items, by_meaning)
-        best = max(by_words.values(), default=1.0)
-        order = sorted(items, key=lambda item: (-near[item.id] - KEYWORDS * by_words.get(item.id, 0.0) / best, item.id))
-        distinct = {item.text: _passage(item, near[item.id]) for item in reversed(order)}
+        best, least = max(by_words.values(), default=1.0), self.settings.documents_threshold
+        gain = {id: KEYWORDS * by_words.get(id, 0.0) / best for id, found in near.items() if found >= least}
+        score = {id: found + gain.get(id, 0.0) for id, found in near.items()}
+        order = sorted(items, key=lambda item: (-score[item.id], item.id))
+        distinct = {item.text: _passage(item, score[item.id]) for item in reversed(order)}
         return list(distinct.values())[::-1]
 
     def _are_there(self, scope: Scope) -> bool:
@@ -351,10 +356,10 @@ def _item(document: Record, id: str, part: Chunk) -> Item:
     return Item(CHUNK, id, _lead(part.headings) + part.text, at=document.valid_from, metadata=metadata)
 
 
-def _passage(item: Item, near: float) -> Passage:
+def _passage(item: Item, score: float) -> Passage:
     headings = tuple(item.metadata["headings"])
     text = item.text.removeprefix(_lead(headings)).strip()
-    return Passage(item.metadata["document"], headings, text, near, item.id, item.at)
+    return Passage(item.metadata["document"], headings, text, score, item.id, item.at)
 
 
 def added_at(document: Record) -> datetime | None:

@@ -28,7 +28,7 @@ from recollect.server.keeping import answer_id, keep, keep_answer
 from recollect.server.logs import log
 from recollect.server.problems import told
 from recollect.server.replies import to_json
-from recollect.server.rest import IdempotencyKey, derived_id
+from recollect.server.rest import IdempotencyKey, derived_id, sent_under
 from recollect.server.service import Service, TalkedSession, context_for, served
 from recollect.server.streams import Stream
 from recollect.server.upstream import from_thread
@@ -58,7 +58,8 @@ async def chat(
         message = Message("user", said.message, id=derived_id(idempotency_key, 0))
         if idempotency_key and (answer := await service.run(_answered, chat, message)):
             return Stream(_again(answer), service.streams)
-        kept = await service.run(_kept, chat, message)
+        with sent_under(idempotency_key, [message.id]):
+            kept = await service.run(_kept, chat, message)
         context = await service.run(context_for, kept, chat, said.budget, system=said.system)
         return Stream(Answer(request.state.request_id, service, chat, kept, context, said).events(), service.streams)
 

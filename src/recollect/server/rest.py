@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
@@ -172,14 +173,26 @@ async def add_messages(
 
 
 def _add(chat: Session, batch: given.Batch, key: str | None) -> Response:
-    """Keep messages and answer with them; Conflict where their key came before with another number of messages."""
+    """Keep messages and answer with them; Conflict where their key came before with others."""
     messages = [message_of(one, derived_id(key, index)) for index, one in enumerate(batch.messages)]
     under = [message.id for index, message in enumerate(messages) if key and message.id == derived_id(key, index)]
     ends, beyond = {*under[:1], *under[-1:]}, derived_id(key, len(messages))
     known = {entry.message.id for entry in chat.memory.store.log.get(chat.scope, [*ends, beyond])} if ends else set()
     if known and known != ends:
         raise Conflict(f"the Idempotency-Key {key!r} came before with another number of messages")
-    return answer({"items": [message.to_dict() for message in chat.add_many(messages)]}, 201)
+    with sent_under(key, under):
+        return answer({"items": [message.to_dict() for message in chat.add_many(messages)]}, 201)
+
+
+@contextmanager
+def sent_under(key: str | None, ids: Sequence[str]) -> Iterator[None]:
+    """Name the key in a Conflict about one of the ids that it made: those the caller never saw."""
+    try:
+        yield
+    except Conflict as error:
+        if key and any(id in str(error) for id in ids):
+            raise Conflict(f"the Idempotency-Key {key!r} came before with other content") from error
+        raise
 
 
 def derived_id(key: str | None, index: int) -> str:

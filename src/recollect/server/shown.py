@@ -206,7 +206,7 @@ class Documents(Shown):
 
 
 class Passage(Shown):
-    """A part of a document, the headings above it, and how near it is to the question."""
+    """A part of a document, the headings above it, and its score: the higher, the nearer to the question."""
 
     document: str
     headings: list[str]

@@ -1,7 +1,7 @@
 // The user's documents: listed, searched, added, removed.
 
 import { call, get, post } from "./api.js";
-import { button, dialog, empty, failed, form, h, named, passage, percent, plural, show, status, when } from "./dom.js";
+import { button, dialog, empty, failed, form, h, named, passage, plural, show, status, when } from "./dom.js";
 
 export const title = "Documents";
 
@@ -18,7 +18,7 @@ const remove = async (name, where, again) => {
 
 const hit = (found) => h("li", { class: "card" },
   h("h3", { dir: "auto" }, [found.document, ...found.headings].map(named).join(" › ")), passage(found.text, { class: "card-text" }),
-  h("div", { class: "line-foot" }, `${percent(found.score)} near`));
+  h("div", { class: "line-foot" }, `score ${found.score.toFixed(2)}`));
 
 export const view = async ({ where, signal }) => {
   const list = h("div");
