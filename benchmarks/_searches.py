@@ -17,10 +17,14 @@ from _report import Goal, table
 
 from recollect import Memory, Message, embed
 from recollect.embed.hashing import HashingEmbedder
-from recollect.layers import episodic
+from recollect.layers import ranking
 from recollect.types import Role, Scope
 
-SPENT = {"channels": (episodic.Episodic, "_question"), "fusion": (episodic, "score")}
+SPENT = {
+    "by meaning": (ranking.Ranker, "_meaning"),
+    "by words": (ranking, "_question"),
+    "fusion": (ranking, "score"),
+}
 """Which function's time is which part of a search; the rest is reading the turns and packing them."""
 
 
