@@ -46,7 +46,6 @@ class Heard:
         if self._size > LARGE and b"\n" in data:
             self._read()
 
-    @property
     def broke_off(self) -> bool:
         """Whether the stream, which is over, has no end of the answer, and no error that says why."""
         self._read_all()

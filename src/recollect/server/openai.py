@@ -265,7 +265,7 @@ class Turn:
                 await keep_once()
                 yield piece.rstrip() + b"\n\n"
                 return
-            if heard.broke_off:
+            if heard.broke_off():
                 raise ModelUnavailable("the model's server ended the stream before the answer did")
         except RecollectError as error:
             if sent and not sent.endswith(b"\n"):
