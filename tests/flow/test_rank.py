@@ -22,7 +22,7 @@ def turns_of(sessions: list[int], words: float | list[float] = 10) -> Turns:
         if session in last:
             before[place], after[last[session]] = last[session], place
         last[session] = place
-    lengths = np.full(n, words, np.float64) if isinstance(words, float | int) else np.array(words, np.float64)
+    lengths = np.minimum(np.full(n, words, np.float64), rank.LONGEST)
     lenders = np.full((n, 2 * rank.REACH), -1)
     for side, step in enumerate((before, after)):
         for place in range(n):
@@ -148,7 +148,7 @@ def test_meaning_is_the_same_however_few_turns_are_known(sessions: list[int], da
 
 
 def plain_keywords(turns: Turns, postings: list[Places]) -> Numbers:
-    lengths = np.minimum(turns.length, rank.LONGEST)
+    lengths = turns.length
     total = np.zeros(len(lengths))
     for places in postings:
         own = [list(places).count(place) for place in range(len(lengths))]

@@ -33,7 +33,7 @@ TEXTS = [
     *(
         "oslo trip",
         "Where to?",
-        "a " * 150,
+        "a " * 350,
         " ",
         "oslo oslo",
         "Trips to Oslo\u2019s fjörds \u2013 moved",

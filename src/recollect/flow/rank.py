@@ -61,9 +61,9 @@ class Turns(NamedTuple):
     """What ranking knows of each turn, as columns; `before` and `after` are neighbours in its session, -1 for none.
 
     A short turn counts as if it held its short neighbours' words, too, at a discount: `lenders` has a row a turn with
-    those neighbours, -1 for none, and `length` counts the words of a turn with what is lent to it. `worth` is what a
-    turn is worth whatever is asked, but for `long`, what it pays for its length. `runs` is no column: it has the places
-    where another session begins.
+    those neighbours, -1 for none, and `length` counts the words of a turn with what is lent to it, up to LONGEST.
+    `worth` is what a turn is worth whatever is asked, but for `long`, what it pays for its length. `runs` is no column:
+    it has the places where another session begins.
     """
 
     session: Marks
@@ -191,9 +191,8 @@ def keywords(turns: Turns, postings: Sequence[Places]) -> Numbers:
     word, place, seen = _seen(turns, postings)
     holders = np.bincount(word, seen > 0, len(postings))
     rare = np.log(1 + (many - holders + 0.5) / (holders + 0.5))
-    length = np.minimum(turns.length, LONGEST)
-    mean = max(float(length.sum()) / many, 1e-6)
-    norm = K1 * (1 - B) + K1 * B / mean * length[place]
+    mean = max(float(turns.length.sum()) / many, 1e-6)
+    norm = K1 * (1 - B) + K1 * B / mean * turns.length[place]
     return np.bincount(place, rare[word] * seen * (K1 + 1) / (seen + norm), many).astype(np.float64, copy=False)
 
 

@@ -268,7 +268,7 @@ class Columns:
             last[session] = place
         turns, here = self._turns, slice(start, start + len(names))
         turns.session[here], turns.before[here], turns.after[here] = sessions, befores, -1
-        turns.length[here], turns.lenders[here] = self.words[here], -1
+        turns.length[here], turns.lenders[here] = np.minimum(self.words[here], rank.LONGEST), -1
         self._runs.extend([at for at, before in enumerate(befores, start) if before != at - 1 or not at])
         follow = [at for at, before in enumerate(befores, start) if before >= 0]
         turns.after[turns.before[follow]] = follow
