@@ -69,7 +69,6 @@ class SqliteIndex:
         self.cache = VectorCache()
 
     def put(self, scope: Scope, items: Sequence[Item]) -> None:
-        """See `Index.put`."""
         for item in items:
             checks.check_own_kind(item.kind)
         ready = [(item, codec.encode_item(item)) for item in items]
@@ -83,7 +82,6 @@ class SqliteIndex:
             self._database.write(work)
 
     def embed(self, scope: Scope, kind: str, model: str, vectors: Mapping[str, Vector]) -> int:
-        """See `Index.embed`."""
         check_id(model, "model")
         rows = {id: checked(vector) for id, vector in vectors.items() if checks.storable(id)}
         return self._database.write(lambda change: _embed(change, scope, kind, model, rows))
@@ -103,7 +101,6 @@ class SqliteIndex:
             return _search(db, place, asked, where, k, late=True)
 
     def nearest(self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
-        """See `Index.nearest`."""
         checks.check_count("k", k, 1)
         asked = direction(vector)
         with self._database.reading() as db:
@@ -112,7 +109,6 @@ class SqliteIndex:
     def nearest_positions(
         self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY
     ) -> Positions:
-        """See `Index.nearest_positions`."""
         checks.check_count("k", k, 1)
         asked = direction(vector)
         with self._database.reading() as db:
@@ -120,7 +116,6 @@ class SqliteIndex:
         return (places, cosines) if len(places) <= k else _ordered(places, cosines, k)
 
     def get(self, scope: Scope, kind: str, ids: Sequence[str]) -> list[Item]:
-        """See `Index.get`."""
         with self._database.reading() as db:
             positions = _positions(db, scopes.find(db, scope), kind, ids)
             found = items_at(db, positions)
@@ -129,7 +124,6 @@ class SqliteIndex:
     def missing(
         self, scope: Scope, model: str, *, kinds: Sequence[str] = (), after: int = 0, limit: int = 1_000
     ) -> list[Item]:
-        """See `Index.missing`."""
         checks.check_range(after, None, limit)
         wanted = Filter(tuple(kinds)).kinds
         with self._database.reading() as db:
@@ -142,7 +136,6 @@ class SqliteIndex:
     def vectors(
         self, scope: Scope, kind: str, model: str, ids: Sequence[str]
     ) -> list[tuple[Item, NDArray[np.float32]]]:
-        """See `Index.vectors`."""
         with self._database.reading() as db:
             place = scopes.find(db, scope)
             known = find_model(db, place.tenant, model)
@@ -155,7 +148,6 @@ class SqliteIndex:
     def embedded(
         self, scope: Scope, model: str, *, after: int = 0, limit: int = 1_000
     ) -> list[tuple[Item, NDArray[np.float32]]]:
-        """See `Index.embedded`."""
         checks.check_range(after, None, limit)
         with self._database.reading() as db:
             place = scopes.find(db, scope)
@@ -167,7 +159,6 @@ class SqliteIndex:
             return [(found[position], row) for position, row in rows.items() if position in found]
 
     def delete(self, scope: Scope, kind: str, ids: Sequence[str]) -> int:
-        """See `Index.delete`."""
         checks.check_own_kind(kind)
 
         def work(change: Change) -> int:
@@ -178,7 +169,6 @@ class SqliteIndex:
         return self._database.write(work)
 
     def drop(self, scope: Scope, model: str) -> int:
-        """See `Index.drop`."""
         return self._database.write(lambda change: _drop(change, scope, model))
 
     def _near(

@@ -51,7 +51,6 @@ class SqliteJobs:
         self._database = database
 
     def enqueue(self, scope: Scope, jobs: Sequence[Job]) -> list[Job]:
-        """See `Jobs.enqueue`."""
 
         def work(change: Change) -> list[Job]:
             place = change.place(scope)
@@ -60,30 +59,24 @@ class SqliteJobs:
         return self._database.write(work) if jobs else []
 
     def claim(self, kinds: Sequence[str] = (), *, worker: str, lease: float = 60.0, limit: int = 1) -> list[Job]:
-        """See `Jobs.claim`."""
         queue.check_claim(kinds, worker, lease, limit)
         return self._database.write(lambda change: _claim(change, checks.id_list(kinds), worker, lease, limit))
 
     def renew(self, job: Job, lease: float = 60.0) -> Job:
-        """See `Jobs.renew`."""
         return self._database.write(lambda change: queue.renew(_Rows(change), job, lease))
 
     def finish(self, job: Job) -> None:
-        """See `Jobs.finish`."""
         self._database.write(lambda change: queue.finish(_Rows(change), job))
 
     def fail(self, job: Job, error: str, *, retry: bool = True) -> Job:
-        """See `Jobs.fail`."""
         return self._database.write(lambda change: queue.fail(_Rows(change), job, error, retry))
 
     def find(self, scope: Scope, *, state: JobState | None = None, limit: int = 100) -> list[Job]:
-        """See `Jobs.find`."""
         checks.check_range(0, None, limit)
         with self._database.reading() as db:
             return _inside(db, scope, state, limit)
 
     def revive(self, scope: Scope) -> int:
-        """See `Jobs.revive`."""
         return self._database.write(lambda change: queue.revive(_Rows(change), _inside(change.db, scope, "dead", -1)))
 
 

@@ -103,7 +103,6 @@ class SqliteLog:
     def append(
         self, scope: Scope, messages: Sequence[Message], *, tokens: Sequence[int] = (), jobs: Sequence[Job] = ()
     ) -> list[Entry]:
-        """See `Log.append`."""
         checks.check_session(scope)
         counts = checks.token_counts(messages, tokens)
         arrived = rules.arrived(messages, self._database.clock())
@@ -115,7 +114,6 @@ class SqliteLog:
     def read(
         self, scope: Scope, *, after: int = 0, until: int | None = None, limit: int | None = None, reverse: bool = False
     ) -> list[Entry]:
-        """See `Log.read`."""
         checks.check_session(scope)
         checks.check_range(after, until, limit)
         with self._database.reading() as db:
@@ -124,29 +122,24 @@ class SqliteLog:
             return [_entry(scope, row) for row in db.execute(query, bounds)]
 
     def openings(self, sessions: Sequence[Scope], limit: int) -> list[list[Entry]]:
-        """See `Log.openings`."""
         with self._database.moment():
             return [self.read(scope, limit=limit) for scope in sessions]
 
     def scan(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Entry]:
-        """See `Log.scan`."""
         with self._database.reading() as db:
             return [_entry(scopes.named(*row[7:]), row) for row in self._scanned(db, _ENTRY, scope, after, limit)]
 
     def spoken(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Spoken]:
-        """See `Log.spoken`."""
         with self._database.reading() as db:
             return decoded(self._scanned(db, _SPOKEN, scope, after, limit))
 
     def get(self, scope: Scope, ids: Sequence[str]) -> list[Entry]:
-        """See `Log.get`."""
         with self._database.reading() as db:
             place = scopes.find(db, scope)
             rows = db.execute(_GET[place.level()], (place.id, checks.id_list(ids)))
             return [_entry(scopes.named(*row[7:]), row) for row in rows]
 
     def sessions(self, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[SessionStats]:
-        """See `Log.sessions`."""
         checks.check_range(0, before, limit)
         with self._database.reading() as db:
             place = scopes.find(db, scope)
@@ -154,23 +147,19 @@ class SqliteLog:
             return [_session(row) for row in db.execute(_SESSIONS[place.level()], bounds)]
 
     def tag(self, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entry:
-        """See `Log.tag`."""
         checks.check_session(scope)
         frozen = freeze_dict(tags, "tags")
         codec.to_bytes(frozen)
         return self._database.write(lambda change: _tag(change, scope, id, frozen))
 
     def erase(self, scope: Scope, ids: Sequence[str] | None = None) -> Erased:
-        """See `Log.erase`."""
         return self._database.write(lambda change: erase(change, scope, ids))
 
     def would_erase(self, scope: Scope, ids: Sequence[str] | None = None) -> Erasable:
-        """See `Log.would_erase`."""
         with self._database.reading() as db:
             return would_erase(db, scope, ids)
 
     def verify(self, scope: Scope) -> list[Finding]:
-        """See `Log.verify`."""
         with self._database.reading() as db:
             return list(verified(db, scopes.find(db, scope)))
 

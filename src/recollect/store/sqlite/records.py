@@ -54,7 +54,6 @@ class SqliteRecords:
         self._database = database
 
     def put(self, scope: Scope, records: Sequence[Record]) -> list[Record]:
-        """See `Records.put`."""
         for record in records:
             codec.encode_record(record)
 
@@ -65,7 +64,6 @@ class SqliteRecords:
         return self._database.write(work) if records else []
 
     def supersede(self, scope: Scope, id: str, new: Record | None = None) -> Record | None:
-        """See `Records.supersede`."""
         return self._database.write(lambda change: _supersede(change, scope, id, new))
 
     def find(
@@ -80,7 +78,6 @@ class SqliteRecords:
         after: int = 0,
         limit: int | None = None,
     ) -> list[Record]:
-        """See `Records.find`."""
         checks.check_range(after, as_of, limit)
         when = aware(valid_at)
         out: list[Record] = []
@@ -97,25 +94,21 @@ class SqliteRecords:
         return out
 
     def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
-        """See `Records.get`."""
         with self._database.reading() as db:
             return _get(db, scopes.find(db, scope), ids)
 
     def history(self, scope: Scope, kind: str, key: str) -> list[Record]:
-        """See `Records.history`."""
         with self._database.reading() as db:
             place = scopes.find(db, scope)
             about = (place.id, checks.askable(kind), checks.askable(key))
             return [_record(row) for row in db.execute(_HISTORY[place.level()], about)]
 
     def extent(self, scope: Scope, kind: str) -> tuple[int, int]:
-        """See `Records.extent`."""
         with self._database.reading() as db:
             ((count, last),) = db.execute(_EXTENT, (scopes.find(db, scope).id, checks.askable(kind)))
             return count, last
 
     def delete(self, scope: Scope, ids: Sequence[str]) -> int:
-        """See `Records.delete`."""
 
         def work(change: Change) -> int:
             there = {record.position for record in _get(change.db, scopes.find(change.db, scope), ids)}

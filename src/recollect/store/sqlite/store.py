@@ -56,36 +56,29 @@ class SqliteStore:
         return self._database.moment()
 
     def tenants(self) -> list[str]:
-        """See `Store.tenants`."""
         with self._database.reading() as db:
             return [tenant for (tenant,) in db.execute(_TENANTS)]
 
     def check_writable(self) -> None:
-        """See `Store.check_writable`."""
         self._database.check_writable()
 
     def check(self) -> list[Finding]:
-        """See `Store.check`."""
         with self._database.connections.fresh() as db:
             return list(doctor.findings(db))
 
     def reindex(self, progress: Progress | None = None) -> int:
-        """See `Store.reindex`."""
         return self._database.write(lambda change: keywords.rebuild(change, progress))
 
     def backup(self, path: str | Path) -> None:
-        """See `Store.backup`."""
         with making(Path(_checked_name(os.fspath(path)))) as part, self._database.connections.lent() as db:
             db.execute("VACUUM INTO ?", (os.fspath(part),))
             _renumber(part)
 
     def restore(self, path: str | Path) -> None:
-        """See `Store.restore`."""
         with closing(_checked(Path(path))) as backup:
             self._database.replace(backup)
 
     def close(self) -> None:
-        """See `Store.close`."""
         self._database.close()
 
     def __repr__(self) -> str:
