@@ -307,21 +307,22 @@ def test_a_server_that_is_read_only_is_read_and_written_to_again_later(store: Po
     with psycopg.connect(url, autocommit=True) as owner:
         owner.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
         try:
-            for refused in (lambda: say(store, ADA, "lost"), lambda: store.jobs.claim(worker="w")):
-                store._database._pool.drain()
+            later = PostgresStore(url)
+            for refused in (lambda: say(later, ADA, "lost"), lambda: later.jobs.claim(worker="w")):
                 with pytest.raises(StoreUnavailable, match=r"read-only.*nothing was written"):
                     refused()
-            with pytest.raises(StoreUnavailable, match="read-only"), store.transaction():
-                say(store, ADA, "lost")
-            assert texts(store.log.read(ADA)) == ["before"]
+            with pytest.raises(StoreUnavailable, match="read-only"), later.transaction():
+                say(later, ADA, "lost")
+            assert texts(later.log.read(ADA)) == ["before"]
         finally:
             owner.execute("SET default_transaction_read_only = off")
             owner.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
-    for _ in range(database.MOST):
-        with suppress(StoreUnavailable):
-            say(store, ADA, "after")
-            break
-    assert texts(store.log.read(ADA)) == ["before", "after"]
+    with later:
+        for _ in range(database.MOST):
+            with suppress(StoreUnavailable):
+                say(later, ADA, "after")
+                break
+        assert texts(later.log.read(ADA)) == ["before", "after"]
 
 
 def cut(postgres: Databases, url: str) -> None:
