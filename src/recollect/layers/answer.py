@@ -90,8 +90,7 @@ def _fitting(
             break
         except ContextOverflow as overflow:
             takes = overflow.limit or takes
-            named = room(overflow, window.tokens)
-            limit = min(limit, window.tokens, window.tokens if named is None else named)
+            limit = min(limit, window.tokens, _room(overflow, window.tokens))
             if retries == len(REDUCE_TO) or limit == 0:  # 0: the answer alone would take it all
                 raise
             retries += 1
@@ -119,7 +118,14 @@ def _expected(fits: Callable[..., Window], model: ChatModel, reply: int) -> Wind
     return whole
 
 
-def room(overflow: ContextOverflow, counted: int) -> int | None:
-    """What the limit leaves for the prompt, in tokens as they are counted here."""
+def less(overflow: ContextOverflow, counted: int, share: float) -> int:
+    """The budget to ask again within: a share of what was counted, at most what the model has room for."""
+    return max(1, min(int(counted * share), _room(overflow, counted)))
+
+
+def _room(overflow: ContextOverflow, counted: int) -> int:
+    """What the limit leaves for the prompt, in tokens as they are counted here; all of them where none is named."""
     left, prompt = overflow.room, (overflow.tokens or 0) - (overflow.reply or 0)
-    return left if left is None or prompt <= counted else left * counted // prompt
+    if left is None:
+        return counted
+    return left if prompt <= counted else left * counted // prompt
