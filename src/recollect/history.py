@@ -133,7 +133,8 @@ class History:
         log, scope = self.session.memory.store.log, self.session.scope
         new = log.read(scope, after=self._log[-1].seq) if self._log else []
         self._log, self._count = [*self._log, *new], self._count + len(new)
-        there = sum(session.messages for session in log.sessions(scope, limit=1))
+        stats = self.session.stats()
+        there = stats.messages if stats else 0
         wanted = max(KNOWN, 2 * given)
         if there != self._count or len(self._log) < min(wanted, there):
             self._log, self._count = log.read(scope, limit=wanted, reverse=True)[::-1], there
