@@ -21,11 +21,6 @@ class TestConversationMemory(MemorySuite):
         return ConversationMemory(counter, clock)
 
 
-def test_the_suite_can_not_be_dodged() -> None:
-    with pytest.raises(TypeError, match="test_by_role"):
-        type("Dodger", (MemorySuite,), {"test_by_role": lambda self: None})
-
-
 def test_eight_writers_of_ten_thousand_messages_with_readers_lose_and_tear_nothing() -> None:
     memory, batch, per_writer = ConversationMemory(lambda text: 1), 100, 10_000
     done, torn = threading.Event(), list[int]()

@@ -114,7 +114,7 @@ class Controller:
         until = None if request.question else view.asked_at - 1
         started, measuring = perf_counter(), self.layers.measuring
         with span("search_memory", scope):
-            offers = self._offers(scope, view, question, request.at, None, until, own=fetched)
+            offers = self._offers(scope, view, replace(request, question=question), fetched, before=until)
         taken = perf_counter() - started - (self.layers.measuring - measuring)
         self.watch.retrieved(max(0.0, taken))  # less than nothing where another thread measured meanwhile
         context = self._assemble(scope, view, offers, request)
@@ -146,7 +146,7 @@ class Controller:
         asked = replace(request, question=question, at=message.at or request.at)
         view, before = self._view(scope, asked, seq - 1), entries[0].position - 1
         own = self._own_sections(scope, _text(asked.question))
-        offers = self._offers(scope, view, asked.question, asked.at, before, before, own=own)
+        offers = self._offers(scope, view, asked, own, as_of=before, before=before)
         return self._assemble(scope, view, offers, asked)
 
     def tagged(self, scope: Scope, names: Collection[str]) -> None:
@@ -184,19 +184,18 @@ class Controller:
         self,
         scope: Scope,
         view: View,
-        question: Message | None,
-        at: datetime,
-        as_of: int | None,
-        before: int | None,
-        *,
+        request: ContextRequest,
         own: Mapping[str, Offer],
+        *,
+        as_of: int | None = None,
+        before: int | None = None,
     ) -> Mapping[str, Offer]:
         """What every layer offers for the question, or offered when `as_of` was the last position of the store.
 
         Turns are recalled up to the position `before`: a question that is in the log is not an answer to itself.
         `own` has the sections that the program fills itself.
         """
-        text = _text(question)
+        text, at = _text(request.question), request.at
         if not text.strip():
             return {}
         settings, layers = self.settings, self.layers

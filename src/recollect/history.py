@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 
@@ -24,7 +24,7 @@ from recollect.flow.room import beside, fitted
 from recollect.flow.shorten import acceptable
 from recollect.flow.turns import answerable, called
 from recollect.flow.window import Window
-from recollect.layers.answer import room
+from recollect.layers.answer import less
 from recollect.layers.working import REDUCE_TO
 from recollect.llm.overflow import detect
 from recollect.memory import Memory
@@ -133,7 +133,8 @@ class History:
         log, scope = self.session.memory.store.log, self.session.scope
         new = log.read(scope, after=self._log[-1].seq) if self._log else []
         self._log, self._count = [*self._log, *new], self._count + len(new)
-        there = sum(session.messages for session in log.sessions(scope, limit=1))
+        stats = self.session.stats()
+        there = stats.messages if stats else 0
         wanted = max(KNOWN, 2 * given)
         if there != self._count or len(self._log) < min(wanted, there):
             self._log, self._count = log.read(scope, limit=wanted, reverse=True)[::-1], there
@@ -178,7 +179,7 @@ class Asking(Generic[R]):
     the request, once without blank words, and pictures and files from before the question: those stay in the log.
     """
 
-    # What was sent first, and last; whether it was asked again; whether what was refused stays out; the cuts so far.
+    # What was sent first, and last; whether it was asked again; whether what was refused stays out; the cuts left.
 
     history: History
     given: Sequence[Message]
@@ -188,7 +189,7 @@ class Asking(Generic[R]):
     _last: Sequence[Sent] = ()
     _again: bool = False
     _acceptable: bool = False
-    _cuts: int = 0
+    _cuts: Iterator[float] = field(default_factory=lambda: iter(REDUCE_TO))
 
     def ask(self, model: Callable[[R], T]) -> T:
         """What the model answers."""
@@ -228,13 +229,12 @@ class Asking(Generic[R]):
 
     def _smaller(self, found: ContextOverflow, error: Exception) -> list[Sent]:
         """A smaller prompt than the first; raises the error where none is valid, or it was tried often enough."""
-        if self._cuts == len(REDUCE_TO):
+        share = next(self._cuts, None)
+        if share is None:
             raise error
-        counted = self.history.counted(self._first, self.tools)
-        named, most = room(found, counted), int(counted * REDUCE_TO[self._cuts])
-        self._cuts += 1
+        most = less(found, self.history.counted(self._first, self.tools), share)
         try:
-            return self.history.prompt(self.given, self.tools, max(1, most if named is None else min(named, most)))
+            return self.history.prompt(self.given, self.tools, most)
         except (BudgetTooSmall, ConfigError):
             raise error from None
 

@@ -322,6 +322,11 @@ def with_zone(when: datetime) -> datetime:
     return when.replace(tzinfo=UTC) if when.tzinfo is None else when
 
 
+def content_of(parts: Sequence[Part]) -> str | tuple[Part, ...]:
+    """Parts as the content of a message: words where they are one text and nothing else."""
+    return parts[0].text if len(parts) == 1 and isinstance(parts[0], Text) else tuple(parts)
+
+
 def _parts(role: str, content: Any) -> tuple[Part, ...]:
     if not isinstance(content, (tuple, list)):
         raise InvalidTranscript(f"content must be text or parts, got {type(content).__name__}")

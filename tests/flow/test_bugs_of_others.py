@@ -12,7 +12,8 @@ from recollect.flow.limits import Limits
 from recollect.flow.validate import validate
 from recollect.flow.window import Window
 from recollect.layers.working import fit, reduce
-from recollect.types import Message, Text, ToolCall, ToolResult
+from recollect.types import Message, ToolCall, ToolResult
+from tests.flow.said import call, result, user
 
 
 def words(message: Message) -> int:
@@ -27,20 +28,8 @@ def window(talk: list[Message], budget: int | None = None, **limits: Any) -> Win
     return found
 
 
-def user(text: str, **metadata: bool) -> Message:
-    return Message("user", text, metadata=metadata)
-
-
 def says(text: str) -> Message:
     return Message("assistant", text)
-
-
-def call(*ids: str) -> Message:
-    return Message("assistant", tuple(ToolCall(id, "look") for id in ids))
-
-
-def result(id: str, text: str = "found") -> Message:
-    return Message("tool", (ToolResult(id, (Text(text),)),))
 
 
 def torn(messages: tuple[Message, ...]) -> set[str]:

@@ -18,6 +18,7 @@ from recollect.flow.window import Window
 from recollect.layers.working import fit
 from recollect.tokens import count_message, estimate
 from recollect.types import Image, Message, Opaque, Text, ToolCall, ToolResult
+from tests.flow.said import call, result, user
 
 
 def words(message: Message) -> int:
@@ -27,18 +28,6 @@ def words(message: Message) -> int:
 
 def window(budget: int | None = None, **limits: Any) -> Window:
     return Window(words, Limits(budget, **limits))
-
-
-def user(text: str, *, pinned: bool = False) -> Message:
-    return Message("user", text, metadata={"pinned": True} if pinned else {})
-
-
-def call(*ids: str, pinned: bool = False) -> Message:
-    return Message("assistant", tuple(ToolCall(id, "look") for id in ids), metadata={"pinned": True} if pinned else {})
-
-
-def result(id: str, text: str = "found") -> Message:
-    return Message("tool", (ToolResult(id, text),))
 
 
 def ids_match(messages: tuple[Message, ...]) -> bool:

@@ -13,7 +13,6 @@ from recollect.errors import ConfigError, Conflict, InvalidTranscript
 from recollect.frozen import freeze
 from recollect.store import Filter, Item, Record, codec, queue, rules
 from recollect.store.values import same, tagged
-from recollect.testing import StoreSuite
 from recollect.types import Message, Scope, Text
 
 times = st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=30))]))
@@ -131,9 +130,3 @@ def test_half_a_scope_is_refused(make: Any) -> None:
 def test_what_json_can_not_hold_is_refused() -> None:
     with pytest.raises(InvalidTranscript):
         codec.to_bytes(10**5_000)
-
-
-@pytest.mark.parametrize("instead", [lambda suite: None, None])
-def test_the_suite_can_not_be_dodged(instead: object) -> None:
-    with pytest.raises(TypeError, match="test_hashes_chain"):
-        type("Dodger", (StoreSuite,), {"test_hashes_chain": instead})

@@ -16,6 +16,7 @@ import pytest
 from recollect.errors import ConfigError, Conflict, DiskFull, MigrationError, StoreError, StoreUnavailable
 from recollect.store import Item, words
 from recollect.store.sqlite import SqliteStore, connections, database, errors, migrate, writers
+from recollect.store.sqlite.cache import VectorCache
 from recollect.store.sqlite.change import Change
 from recollect.store.steps import Migration
 from recollect.testing.stores.base import ADA, BOB, USER, fact, fill, found, said, say, texts, v
@@ -434,8 +435,7 @@ def test_vectors_beyond_the_cache_are_searched_too(path: Path) -> None:
         store.index.embed(ADA, "chunk", "m", {str(n): rows[n] for n in range(300)})
         best = [match.id for match in store.index.nearest(ADA, rows[7], "m", 5)]
         assert best[0] == "7"
-        store.index.cache._limit = 10
-        store.index.cache.clear()
+        store.index.cache = VectorCache(limit=10)
         assert [match.id for match in store.index.nearest(ADA, rows[7], "m", 5)] == best
 
 

@@ -10,7 +10,7 @@ from recollect.flow.shapes import Shape
 from recollect.flow.shapes.wire import NOTHING, Word, json_object, marks_cache, of_kind, pictures_beside, plain
 from recollect.flow.shorten import FILE_CUT, IMAGE_CUT
 from recollect.frozen import EMPTY
-from recollect.types import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
+from recollect.types import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult, content_of
 
 # Fields without a place whose loss matters.
 _TOLD: Final = (
@@ -63,7 +63,7 @@ class Carrier:
             parts.sort(key=lambda part: not isinstance(part, ToolResult))
         if not parts and not self._stays_empty(message, index):
             return None
-        content = parts[0].text if len(parts) == 1 and isinstance(parts[0], Text) else tuple(parts)
+        content = content_of(parts)
         if not parts:
             content = NOTHING if self.shape.strict else ""
         out = message.replace(content=content, shape=self.shape.name, extra=EMPTY)

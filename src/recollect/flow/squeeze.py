@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from recollect.flow.limits import Limits
 from recollect.flow.shorten import Count, only_words, shorten_results, shorten_words
 from recollect.flow.turns import steps
 from recollect.types import Message
@@ -40,37 +41,34 @@ class Rung:
 def ladder(
     messages: Sequence[Message],
     turns: Sequence[Sequence[int]],
-    keep_last: int,
+    limits: Limits,
     budget: int,
     count: Count,
     now: Callable[[int], Edit],
-    *,
-    keep_turns: int,
-    follows: bool,
-    whole: bool,
 ) -> Iterator[Rung]:
     """The measures for these turns (indexes into `messages`), to be taken group by group while over the budget.
 
     1. Old tool results are cut to head and tail.
     2. The newest tool results are cut to a quarter of the budget.
-    3. Old steps leave, but for the last of each turn, pinned ones and the last `keep_last` messages.
+    3. Old steps leave, but for the last of each turn, pinned ones and the last `min_messages`.
     4. Every tool result is cut to a line.
     5. Old words are cut to a quarter of the budget.
     6. Old words are cut to a line.
     7. Old pictures and files of the user are replaced by a mark, unless all stays `whole`.
     8. Turns that only a late result kept leave, with that result, unless all stays `whole`: all but pinned ones, the
-       last `keep_turns` and the last `keep_last` messages.
+       last `min_turns` and the last `min_messages`.
 
     Old words are those before the last question; those since it too, where another `follows`. `now` gives what
     stands in a message's place already; neither the same edit is made again nor one to more tokens.
     """
     by_turn = [list(steps(messages, turn)) for turn in turns]
     shown = [index for turn in turns for index in turn]
+    last = shown[-limits.min_messages :]
     newest = set(by_turn[-1][-1]) if by_turn and by_turn[-1] else set[int]()
     results = [index for index in shown if messages[index].role == "tool"]
     asked = max((index for index in shown if messages[index].role == "user"), default=0)
-    old_words = [index for index in shown if (follows or index < asked) and messages[index].role != "tool"]
-    bound = {*shown[-keep_last:], *(index for index in shown if messages[index].pinned)}
+    old_words = [index for index in shown if (limits.follows or index < asked) and messages[index].role != "tool"]
+    bound = {*last, *(index for index in shown if messages[index].pinned)}
     spare = [step for found in by_turn for step in found[:-1] if bound.isdisjoint(step)]
 
     def shortened(
@@ -92,14 +90,14 @@ def ladder(
     yield shortened(results, LINE_TOKENS, "tool result shortened to a line")
     yield shortened(old_words, quarter, "old words shortened", shorten_words)
     yield shortened(old_words, LINE_TOKENS, "old words shortened to a line", shorten_words)
-    shown_by_user = [index for index in old_words if messages[index].role == "user" and not whole]
+    shown_by_user = [index for index in old_words if messages[index].role == "user" and not limits.whole]
     yield shortened(shown_by_user, LINE_TOKENS, "old pictures and files cut", only_words)
-    spare = [] if whole else _older(messages, [n for n in shown if now(n).message], keep_turns, keep_last)
-    spare.sort(key=lambda turn: turn[-1] in shown[-keep_last:])
+    spare = [] if limits.whole else _older(messages, [n for n in shown if now(n).message], limits)
+    spare.sort(key=lambda turn: turn[-1] in last)
     yield Rung([(index, LATE) for index in turn] for turn in spare)
 
 
-def _older(messages: Sequence[Message], shown: Sequence[int], keep_turns: int, keep_last: int) -> list[list[int]]:
+def _older(messages: Sequence[Message], shown: Sequence[int], limits: Limits) -> list[list[int]]:
     """What is shown by the user's messages, late results with their calls, but for the last and the pinned ones."""
     parts: list[list[int]] = []
     homes: dict[str, int] = {}
@@ -115,7 +113,7 @@ def _older(messages: Sequence[Message], shown: Sequence[int], keep_turns: int, k
         parts[home].append(index)
         homes.update((call.id, here) for call in message.tool_calls)
     parts = [part for part in parts if part]
-    last = len(parts) - keep_turns
-    while last > 0 and sum(map(len, parts[last:])) < keep_last:
+    last = len(parts) - limits.min_turns
+    while last > 0 and sum(map(len, parts[last:])) < limits.min_messages:
         last -= 1
     return [part for part in parts[: max(0, last)] if not any(messages[index].pinned for index in part)]

@@ -335,17 +335,7 @@ class Window:
         turns = [turn.live[:] for turn in self._shown_turns()]
         goal = low if self._tokens > ceiling else ceiling
         budget = 0 if ceiling == float("inf") else int(ceiling)
-        for rung in ladder(
-            self._messages,
-            turns,
-            self.limits.min_messages,
-            budget,
-            self.count,
-            self._now,
-            keep_turns=self.limits.min_turns,
-            follows=self.limits.follows,
-            whole=self.limits.whole,
-        ):
+        for rung in ladder(self._messages, turns, self.limits, budget, self.count, self._now):
             for group in rung.groups:
                 if not (self._tokens > goal or (rung.drops and self._crowded())):
                     break

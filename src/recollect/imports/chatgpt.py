@@ -9,7 +9,7 @@ from typing import Any, Final
 from recollect.errors import InvalidTranscript
 from recollect.frozen import FrozenDict, freeze_dict
 from recollect.imports.values import Imported, Origin, Read, first, id_of, moment, paired, stable
-from recollect.types import Message, Opaque, Part, Text, ToolCall, ToolResult
+from recollect.types import Message, Opaque, Part, Text, ToolCall, ToolResult, content_of
 
 NAME: Final = "chatgpt"
 _UNSAID: Final = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
@@ -85,8 +85,7 @@ def _messages(nodes: list[Mapping[str, Any]]) -> Iterator[Message]:
             call = ToolCall(id, to, _arguments(_words(parts)))
             yield Message("assistant", (call,), id=id, at=at, metadata=metadata)
         elif role in ("user", "assistant", "system") and parts:
-            content = parts[0].text if len(parts) == 1 and isinstance(parts[0], Text) else parts
-            yield Message(role, content, id=id, at=at, metadata=metadata)
+            yield Message(role, content_of(parts), id=id, at=at, metadata=metadata)
         elif role not in ("user", "assistant", "system"):
             raise InvalidTranscript(f"author role {role!r} is not user, assistant, system or tool")
 

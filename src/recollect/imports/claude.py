@@ -12,7 +12,7 @@ from typing import Any, Final
 from recollect.errors import InvalidTranscript
 from recollect.frozen import FrozenDict, freeze_dict
 from recollect.imports.values import IMPLIED, Imported, Origin, Read, id_of, moment, paired, stable
-from recollect.types import Message, Opaque, Part, Text, ToolCall, ToolResult
+from recollect.types import Message, Opaque, Part, Text, ToolCall, ToolResult, content_of
 
 NAME: Final = "claude"
 _ROLES: Final = {"human": "user", "user": "user", "assistant": "assistant"}
@@ -67,8 +67,7 @@ def _messages(raw: Any) -> Iterator[Message]:
     metadata = _metadata(raw)
     pieces = list(_pieces(raw, id))
     for n, (role, parts) in enumerate(pieces):
-        content = parts[0].text if len(parts) == 1 and isinstance(parts[0], Text) else tuple(parts)
-        yield Message(role, content, id=id if n == 0 else f"{id}-{n}", at=at, metadata=metadata)
+        yield Message(role, content_of(parts), id=id if n == 0 else f"{id}-{n}", at=at, metadata=metadata)
     yield from _attached(raw, id, at)
 
 

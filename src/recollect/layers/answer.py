@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, Unpack
 from weakref import WeakKeyDictionary
 
 from recollect.errors import BudgetTooSmall, ConfigError, ContextOverflow
 from recollect.flow.window import Window
 from recollect.http import resumed
 from recollect.layers.working import REDUCE_TO, fit, reduce
-from recollect.llm.model import TIMEOUT, ChatModel, Delta, Reply
+from recollect.llm.model import ChatModel, Delta, Options, Reply
 from recollect.tokens import TokenCounter, estimate
 from recollect.types import Message
 
@@ -36,51 +36,43 @@ def complete_fitting(
     model: ChatModel,
     messages: Sequence[Message],
     *,
-    tools: Sequence[Mapping[str, Any]] = (),
-    schema: Mapping[str, Any] | None = None,
-    max_tokens: int | None = None,
-    timeout: float = TIMEOUT,
     counter: TokenCounter | str = estimate,
+    **options: Unpack[Options],
 ) -> Fitted:
-    """Ask a model with as many of the messages as fit it; returns its reply.
+    """Ask a model with as many of the messages as fit it; returns its reply. The options are those of `ChatModel`.
 
     Where it says that its context overflowed, it is asked again with a smaller window, at most three times, each
     strictly smaller and within the limit that it named. ContextOverflow where nothing smaller helps or is valid.
     """
-    ask = partial(model.complete, tools=tools, schema=schema, max_tokens=max_tokens, timeout=timeout)
-    reply, window, retries = _fitting(messages, ask, tools, counter, model, max_tokens or 0)
-    return Fitted(reply, window, retries)
+    return Fitted(*_fitting(model, messages, lambda shown: model.complete(shown, **options), counter, options))
 
 
 def stream_fitting(
     model: ChatModel,
     messages: Sequence[Message],
     *,
-    tools: Sequence[Mapping[str, Any]] = (),
-    schema: Mapping[str, Any] | None = None,
-    max_tokens: int | None = None,
-    timeout: float = TIMEOUT,
     counter: TokenCounter | str = estimate,
+    **options: Unpack[Options],
 ) -> Iterator[Delta]:
     """`complete_fitting`, with the answer as it is made; once its first piece came, the model is not asked again."""
 
     def ask(shown: Sequence[Message]) -> Iterator[Delta]:
-        deltas = model.stream(shown, tools=tools, schema=schema, max_tokens=max_tokens, timeout=timeout)
+        deltas = model.stream(shown, **options)
         first = next(deltas, None)
         return deltas if first is None else resumed(first, deltas)
 
-    yield from _fitting(messages, ask, tools, counter, model, max_tokens or 0)[0]
+    yield from _fitting(model, messages, ask, counter, options)[0]
 
 
 def _fitting(
+    model: ChatModel,
     messages: Sequence[Message],
     ask: Callable[[Sequence[Message]], T],
-    tools: Sequence[Mapping[str, Any]],
     counter: TokenCounter | str,
-    model: ChatModel,
-    reply: int,
+    options: Options,
 ) -> tuple[T, Window, int]:
     """Ask; returns the answer, the window that was shown, and how often that had to be made smaller."""
+    tools, reply = options.get("tools", ()), options.get("max_tokens") or 0
     window = _expected(partial(fit, messages, counter=counter, tools=tools), model, reply)
     retries, takes = 0, None
     limit = window.tokens
@@ -90,8 +82,7 @@ def _fitting(
             break
         except ContextOverflow as overflow:
             takes = overflow.limit or takes
-            named = room(overflow, window.tokens)
-            limit = min(limit, window.tokens, window.tokens if named is None else named)
+            limit = min(limit, window.tokens, _room(overflow, window.tokens))
             if retries == len(REDUCE_TO) or limit == 0:  # 0: the answer alone would take it all
                 raise
             retries += 1
@@ -119,7 +110,14 @@ def _expected(fits: Callable[..., Window], model: ChatModel, reply: int) -> Wind
     return whole
 
 
-def room(overflow: ContextOverflow, counted: int) -> int | None:
-    """What the limit leaves for the prompt, in tokens as they are counted here."""
+def less(overflow: ContextOverflow, counted: int, share: float) -> int:
+    """The budget to ask again within: a share of what was counted, at most what the model has room for."""
+    return max(1, min(int(counted * share), _room(overflow, counted)))
+
+
+def _room(overflow: ContextOverflow, counted: int) -> int:
+    """What the limit leaves for the prompt, in tokens as they are counted here; all of them where none is named."""
     left, prompt = overflow.room, (overflow.tokens or 0) - (overflow.reply or 0)
-    return left if left is None or prompt <= counted else left * counted // prompt
+    if left is None:
+        return counted
+    return left if prompt <= counted else left * counted // prompt

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from hashlib import sha256
 from typing import Any, Final
 
 from recollect.answers import FACT_TYPES, Candidate, Fact, FactOrigin, FactType
 from recollect.errors import ConfigError, InvalidTranscript
-from recollect.flow.facts import Found, Known, Statement, amended, extract, known, noted
-from recollect.flow.facts.asked import wanted
+from recollect.flow.facts import Found, Statement, amended, extract, known, noted
 from recollect.flow.facts.corrections import meant
-from recollect.flow.facts.known import Knowing, opposite, turn
+from recollect.flow.facts.known import opposite
 from recollect.flow.facts.people import CALLED
 from recollect.flow.facts.phrases import slug
-from recollect.flow.facts.tell import HOLDS_SEVERAL, Told, asked_by, limited, tell
+from recollect.flow.facts.tell import HOLDS_SEVERAL, Told
 from recollect.layers.marks import check_there, learned, read_to, said_before, set_read_to
+from recollect.layers.stated import Stated
 from recollect.recent import Recent
 from recollect.settings import DEFAULTS
 from recollect.store import Entry, Job, Record, Store
 from recollect.store.codec import EPOCH
-from recollect.store.words import query_words, words
 from recollect.types import Message, Scope, check_id, with_zone
 
 KIND: Final = "fact"
@@ -33,14 +32,10 @@ JOB: Final = Job("facts", key="facts")
 WAIT_SECONDS: Final = 10.0
 """How long turns that are too few for a batch wait for more."""
 LATER: Final = Job("facts", key="facts later", delay=WAIT_SECONDS)
-LEARNED_WITHIN: Final = timedelta(hours=1)
-"""How long after it was said something is learned at most, unless it was imported."""
 PAGE: Final = 500
 MOST_WAITING: Final = 10_000
 KEPT_USERS: Final = 512
 MOST: Final = 12
-MOST_ASKED: Final = 100
-"""How many facts a section has of those that the question asks for, as "What do you know about me?" asks for all."""
 NEAR_MISSES: Final = 10
 BIRTHDAY: Final = "birthday"
 NOTED_VIA: Final = "mcp"
@@ -49,56 +44,6 @@ ORIGINS: Final[dict[FactOrigin, str]] = {"user": "user", "note": "a model's note
 """Whose words facts are in, as a receipt says it."""
 SAID: Final = frozenset({"type", "value", "at", "order", "session", "ended", "then", "imported"})
 """The fields of a fact that were stated; the others say where in a message it was found."""
-_LONG_AGO, _NEVER = (end.replace(tzinfo=UTC) for end in (datetime.min, datetime.max))
-
-
-@dataclass(slots=True)
-class _Kept:
-    """A user's statements up to a position of the store, and the facts that follow from them with their words.
-
-    `stated` has them as they were kept, and when, `newest` when the last of them was said; `statements` in turn.
-    """
-
-    position: int = 0
-    stated: list[tuple[Statement, datetime | None]] = field(default_factory=list)
-    newest: datetime = _LONG_AGO
-    statements: list[Statement] = field(default_factory=list)
-    knowing: Knowing = field(default_factory=Knowing)
-    known: Known = field(default_factory=Known)
-    words: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def take(self, new: Sequence[tuple[Statement, datetime | None]]) -> None:
-        """Take in what was stated further; where that comes after all before it, without going over that again."""
-        kept_at = min((at for _, at in new if at), default=_NEVER)
-        more, in_step = _in_turn(new), self.newest <= kept_at  # else it has its say about the clocks of those before
-        self.stated += new
-        self.newest = max(self.newest, *(said.order[0] for said, _ in new))
-        if in_step and self.statements and turn(self.statements[-1]) < turn(more[0]):
-            self.statements = [*self.statements, *more]  # a new list: others may be reading the old one
-        else:
-            self.knowing, self.statements = Knowing(), _in_turn(self.stated)
-            more = self.statements
-        self.known = self.knowing.with_more(more)
-
-    def words_of(self, fact: Fact) -> frozenset[str]:
-        """The words of questions that a fact answers."""
-        name = fact.key, fact.value
-        if name not in self.words:
-            self.words[name] = frozenset(words(asked_by(fact)))
-        return self.words[name]
-
-    def told(self, question: str, at: datetime, until: int | None, most: int) -> Iterable[Told]:
-        """The facts that hold, or held at an earlier position of the log, best first, and `most` of a section."""
-        if not (standing := self.known_at(until).standing):
-            return ()
-        want = wanted(question, standing)
-        told = tell(standing, frozenset(query_words(question)), at, self.words_of, want.prefers)
-        return limited(told, lambda fact: MOST_ASKED if want.fits(fact) else most)
-
-    def known_at(self, until: int | None) -> Known:
-        """What is known, or was at an earlier position of the log."""
-        return self.known if until is None else known(one for one in self.statements if one.order[1] <= until)
 
 
 @dataclass(slots=True, eq=False)
@@ -113,7 +58,7 @@ class Semantic:
     most: int = MOST
     hits: int = 0
     misses: int = 0
-    _users: Recent[Scope, _Kept] = field(default_factory=lambda: Recent(KEPT_USERS))
+    _users: Recent[Scope, Stated] = field(default_factory=lambda: Recent(KEPT_USERS))
     _erasures: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -255,7 +200,7 @@ class Semantic:
                 self.store.jobs.finish(job)
         return len(records) if new else 0, more
 
-    def _kept(self, user: Scope) -> tuple[_Kept, bool]:
+    def _kept(self, user: Scope) -> tuple[Stated, bool]:
         """What is kept of a user, brought up to date with the store, and whether facts had to be read for that."""
         with self._lock:
             kept = self._users.get(user)
@@ -271,19 +216,19 @@ class Semantic:
                 return kept, True
         return self._read(user), True  # some were erased by another process, or a backup was restored
 
-    def _read(self, user: Scope) -> _Kept:
-        kept, erasures = _Kept(), self._erasures
+    def _read(self, user: Scope) -> Stated:
+        kept, erasures = Stated(), self._erasures
         self._take(kept, user)
         with self._lock:
             if erasures == self._erasures:  # else it may hold what was erased meanwhile
                 self._users[user] = kept
         return kept
 
-    def _holds_all(self, kept: _Kept, user: Scope) -> bool:
+    def _holds_all(self, kept: Stated, user: Scope) -> bool:
         """Whether what is kept is all that the store has of a user."""
         return (len(kept.statements), kept.position) == self.store.records.extent(user, KIND)
 
-    def _take(self, kept: _Kept, user: Scope) -> None:
+    def _take(self, kept: Stated, user: Scope) -> None:
         """Take in what is new in the store."""
         new = self.store.records.find(user, kind=KIND, exact=True, after=kept.position)
         if new:
@@ -338,22 +283,6 @@ def _check(fact: Record) -> None:
     known = body["type"] in FACT_TYPES and isinstance(body["ended"], bool) and body.keys() <= SAID
     if not (texts and times and known and (body["ended"] or body["value"].strip())):
         raise InvalidTranscript(f"{fact.key} is no fact that a user can have stated")
-
-
-def _in_turn(stated: Sequence[tuple[Statement, datetime | None]]) -> list[Statement]:
-    """The statements in turn; what a clock that was ahead dated comes before what was kept later."""
-    found, later = list[Statement](), (_NEVER, _NEVER)
-    for said, at in reversed(stated):
-        found.append(_by(later, said))
-        if at:
-            later = min(later, (at, min(at, max(said.order[0], at - LEARNED_WITHIN))))
-    return sorted(found, key=turn)
-
-
-def _by(later: tuple[datetime, datetime], said: Statement) -> Statement:
-    """A statement that was there when a later one was kept is no younger than what that one says."""
-    kept, at = later
-    return said if said.order[0] <= kept else replace(said, order=(at, *said.order[1:]))
 
 
 def _statement(record: Record) -> Statement:

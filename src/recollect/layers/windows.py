@@ -71,6 +71,16 @@ class _Running:
     pins: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
+    def reset(self) -> None:
+        self.window = Window(self.window.count, self.window.limits, self.window.overhead)
+        self.places, self.by_id = [], {}
+        self.last, self.messages, self.position, self.block = 0, 0, -1, 0
+
+    def block_before(self, last: int) -> int:
+        """After which number a window begins whose newest message has the number `last`."""
+        size = max(BLOCK, (self.window.limits.budget or 0) // SMALL)
+        return max(0, last // size - 1) * size
+
     def take(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
             self.window.append(entry.message)
@@ -129,10 +139,10 @@ class Windows:
     def _refresh(self, scope: Scope, running: _Running) -> None:
         now = next(iter(self.store.log.sessions(scope, limit=1)), None)
         if now is None:
-            self._reset(running)
+            running.reset()
             return
         if (pins := read_to(self.store, scope, PINS)) != running.pins:
-            self._reset(running)
+            running.reset()
             running.pins = pins
         if (now.messages, now.position) == (running.messages, running.position):
             return
@@ -140,11 +150,11 @@ class Windows:
         complete = bool(new) and running.messages + len(new) == now.messages
         newest = new[-1:] if complete else self.store.log.read(scope, limit=1, reverse=True)
         last = newest[0].seq if newest else 0
-        if complete and self._block(last, running) == running.block:
+        if complete and running.block_before(last) == running.block:
             running.position = -1  # a counter that fails midway must not leave half of them here
             running.take(new)
         else:
-            self._reset(running)
+            running.reset()
             self._build(scope, running, last)
         running.last, running.messages, running.position = last, now.messages, now.position
 
@@ -156,13 +166,8 @@ class Windows:
         there = [(entry.seq, entry.position) for entry in found[:1]] == running.places[-1:]
         return found[1:] if there else []
 
-    def _reset(self, running: _Running) -> None:
-        running.window = Window(self.count, running.window.limits, running.window.overhead)
-        running.by_id = {}
-        running.places, running.last, running.messages, running.position, running.block = [], 0, 0, -1, 0
-
     def _build(self, scope: Scope, running: _Running, until: int) -> None:
-        running.block = self._block(until, running)
+        running.block = running.block_before(until)
         entries = self.store.log.read(scope, after=running.block, until=until)
         running.take(self._lasting(scope, running.block, until, entries) if running.block else [])
         running.take(entries)
@@ -196,7 +201,3 @@ class Windows:
             if len(answers) < len(page):
                 break
         return turn
-
-    def _block(self, last: int, running: _Running) -> int:
-        size = max(BLOCK, (running.window.limits.budget or 0) // SMALL)
-        return max(0, last // size - 1) * size

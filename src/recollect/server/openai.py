@@ -33,7 +33,7 @@ from recollect.flow.render import MOST_MARKS, keep_marks, parse, render
 from recollect.flow.room import beside
 from recollect.flow.shorten import acceptable
 from recollect.history import REFUSED, History
-from recollect.layers.answer import room
+from recollect.layers.answer import less
 from recollect.layers.working import REDUCE_TO
 from recollect.llm.overflow import detect
 from recollect.server import given, shown
@@ -186,10 +186,9 @@ class Turn:
         """Less of a conversation of `tokens`, which were too many; None where nothing smaller can be sent."""
         if found.limit:
             self.service.takes[self.body["model"]] = found.limit
-        named = room(found, tokens)
         for share in cuts:
             with suppress(BudgetTooSmall):
-                return self._fitted(max(1, min(int(tokens * share), tokens if named is None else named)), kept)[0]
+                return self._fitted(less(found, tokens, share), kept)[0]
         return None
 
     @property

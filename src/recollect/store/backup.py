@@ -7,9 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from errno import EDQUOT, ENOSPC
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from recollect.errors import ConfigError, DiskFull, StoreUnavailable
+
+OTHER_KIND: Final = (
+    "nothing was changed. A backup goes back into a store of the kind that it is of; "
+    "`recollect export` and `import` bring messages from one to the other"
+)
+"""How an error ends about a file that is no backup of this kind of store."""
 
 
 @contextmanager

@@ -62,14 +62,12 @@ class Rows(Protocol):
         """Remove the job."""
 
 
-def hand_out(rows: Rows, job: Job, worker: str, lease: float) -> Job:
-    """Make a job that is due the worker's."""
+def claim(rows: Rows, job: Job, worker: str, lease: float) -> Job | None:
+    """Make a job that is due the worker's; None for one whose last lease ended, which is dead from then on."""
+    if is_spent(job):
+        rows.move(job, 0, state="dead", error=job.error or "its lease ended")
+        return None
     return rows.move(job, lease, state="running", worker=worker, attempts=job.attempts + 1)
-
-
-def give_up(rows: Rows, job: Job) -> None:
-    """Have a job be dead whose last lease ended."""
-    rows.move(job, 0, state="dead", error=job.error or "its lease ended")
 
 
 def renew(rows: Rows, job: Job, lease: float) -> Job:

@@ -165,5 +165,5 @@ def entry_from(scope: Scope, row: Sequence[Any]) -> Entry:
 
 
 def _original(row: Sequence[Any]) -> Message:
-    full = row[7]
-    return codec.decode(codec.from_bytes(full)[3] if full else row[2], row[3])
+    _, _, id, body, _, _, _, full, *_ = row
+    return codec.decode(codec.from_bytes(full)[3] if full else id, body)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from recollect.errors import MigrationError, NotFound, StoreError
-from recollect.store.backup import making
+from recollect.store.backup import OTHER_KIND, making
 from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.database import Database
 from recollect.store.postgres.migrate import version
@@ -106,7 +106,4 @@ def _for(statement: str, table: str) -> str:
 
 
 def _damaged(path: Path, problem: str) -> StoreError:
-    return StoreError(
-        f"{path} is not a complete backup of a PostgreSQL store ({problem}); nothing was changed. A backup goes back "
-        "into a store of the kind that it is of; `recollect export` and `import` bring messages from one to the other"
-    )
+    return StoreError(f"{path} is not a complete backup of a PostgreSQL store ({problem}); {OTHER_KIND}")

@@ -38,28 +38,30 @@ def _links(db: Connection, at: tuple[str, str, str]) -> Iterator[tuple[Any, ...]
 
 
 def _first_broken(links: Iterator[tuple[Any, ...]], head: Sequence[Any]) -> tuple[int, str] | None:
-    link, seq, messages, tokens = codec.START, 0, 0, 0
-    for row in links:
+    last, end, *sums = head
+    link, seq, messages, total = codec.START, 0, 0, 0
+    for number, hash, salt, id, full, body, tokens, tags in links:
         seq += 1
-        if row[0] != seq:
+        if number != seq:
             return seq, f"message {seq} is missing"
-        if row[2] is not None:
-            if not _holds(link, row):
+        if salt is not None:
+            name = _readable(id, full, body, tags)
+            if name is None or codec.chained(link, salt, name, body) != hash:
                 return seq, f"message {seq} is not as it was written"
             messages += 1
-            tokens += row[6]
-        link = row[1]
-    if [seq, link] != head[:2]:
+            total += tokens
+        link = hash
+    if (seq, link) != (last, end):
         return seq, "messages are missing at the end of the session"
-    return None if [messages, tokens] == head[2:] else (seq, "the session's totals do not fit its messages")
+    return None if [messages, total] == sums else (seq, "the session's totals do not fit its messages")
 
 
-def _holds(before: bytes, row: Sequence[Any]) -> bool:
-    _, link, salt, id, full, body, _, tags = row
+def _readable(id: str, full: bytes | None, body: bytes, tags: bytes | None) -> str | None:
+    """The id of a message; None where that, the message or its tags can't be read."""
     try:
-        id = codec.from_bytes(full)[3] if full else id
-        codec.decode(id, body)
+        name: str = codec.from_bytes(full)[3] if full else id
+        codec.decode(name, body)
         tagged = tags is None or isinstance(codec.from_bytes(tags), dict)
     except (StoreError, *codec.DAMAGE):
-        return False
-    return tagged and codec.chained(before, salt, id, body) == link
+        return None
+    return name if tagged else None

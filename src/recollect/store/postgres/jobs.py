@@ -105,11 +105,7 @@ def _claim(db: Connection, known: dict[str, Any], now: datetime, worker: str, le
     for query in (_DUE, _SET_BACK):
         while rest := limit - len(claimed):
             due = [_job(row) for row in db.ask(query, known | {"limit": rest})]
-            for job in due:
-                if queue.is_spent(job):
-                    queue.give_up(rows, job)
-                else:
-                    claimed.append(queue.hand_out(rows, job, worker, lease))
+            claimed += filter(None, [queue.claim(rows, job, worker, lease) for job in due])
             if len(due) < rest:
                 break
     return claimed

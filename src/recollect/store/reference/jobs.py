@@ -30,13 +30,10 @@ class ReferenceJobs:
             due = [q for q in tables.jobs.values() if _claimable(q, kinds, now)]
             claimed, rows = list[Job](), _Rows(tables, now)
             for queued in sorted(due, key=lambda q: (q.due, int(q.job.id))):
-                job = queued.job
                 if len(claimed) == limit:
                     break
-                if queue.is_spent(job):
-                    queue.give_up(rows, job)
-                else:
-                    claimed.append(queue.hand_out(rows, job, worker, lease))
+                if mine := queue.claim(rows, queued.job, worker, lease):
+                    claimed.append(mine)
             return claimed
 
     def renew(self, job: Job, lease: float = 60.0) -> Job:

@@ -118,12 +118,6 @@ class VectorCache:
                 cosines, positions = _scored(more, asked)
                 yield cosines, positions.copy()
 
-    def clear(self) -> None:
-        """Forgets everything."""
-        with self._lock:
-            self._held.clear()
-            self._bytes = 0
-
     def _current(self, db: apsw.Connection, owned: Owned, size: int) -> _Held | None:
         of, state, last = owned[:2], owned[2:4], owned.last or 0
         held = self._held.pop(of, None)

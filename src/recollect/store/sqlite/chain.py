@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from recollect.errors import StoreError
@@ -37,19 +37,20 @@ def verified(db: apsw.Connection, place: scopes.Place) -> Iterator[Finding]:
 
 
 def _first_broken(db: apsw.Connection, session: int, head: Sequence[Any]) -> tuple[int, str] | None:
+    last, end, newest, *sums = head
     link, seq, position, totals = codec.START, 0, None, _Totals()
-    for row in db.execute(_LINKS, (session,)):
+    for number, hash, position, salt, id, body, tokens, tags, at, role in db.execute(_LINKS, (session,)):
         seq += 1
-        if row[0] != seq:
+        if number != seq:
             return seq, f"message {seq} is missing"
-        if (position := row[2]) is not None:
-            if codec.chained(link, row[3], row[4], row[5]) != row[1] or not _readable(row):
+        if position is not None:
+            if codec.chained(link, salt, id, body) != hash or not _readable(id, body, tags, at, role):
                 return seq, f"message {seq} is not as it was written"
-            totals.count(row[6], row[8])
-        link = row[1]
-    if [seq, link] != head[:2]:
+            totals.count(tokens, at)
+        link = hash
+    if (seq, link) != (last, end):
         return seq, "messages are missing at the end of the session"
-    if position not in (None, head[2]) or [totals.messages, totals.tokens, totals.first, totals.last] != head[3:]:
+    if position not in (None, newest) or [*astuple(totals)] != sums:
         return seq, "the session's totals do not fit its messages"
     return None
 
@@ -67,8 +68,7 @@ class _Totals:
         self.first, self.last = at if self.first is None else self.first, at
 
 
-def _readable(row: Sequence[Any]) -> bool:
-    id, body, _, tags, at, role = row[4:]
+def _readable(id: str, body: bytes, tags: bytes | None, at: int, role: str) -> bool:
     try:
         message = codec.decode(id, body)
     except StoreError:

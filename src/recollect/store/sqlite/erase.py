@@ -70,8 +70,9 @@ def erase(change: Change, scope: Scope, ids: Sequence[str] | None) -> Erased:
     change.db.execute(_MESSAGES, (json.dumps(gone),))
     if ids is None:
         return Erased(len(rows), *_remove_rest(change, level, place, derived))
-    change.db.executemany("INSERT INTO erased VALUES (?, ?, ?)", [(row[5], row[3], row[4]) for row in rows])
-    change.db.executemany(_TOTALS, {(row[5],) for row in rows})
+    left = [(session, seq, hash) for _, _, _, seq, hash, session, *_ in rows]
+    change.db.executemany("INSERT INTO erased VALUES (?, ?, ?)", left)
+    change.db.executemany(_TOTALS, {(session,) for session, _, _ in left})
     return Erased(len(rows), remove_records(change.db, derived), remove_items(change, derived))
 
 

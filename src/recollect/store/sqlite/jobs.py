@@ -100,10 +100,8 @@ def _enqueue(change: Change, place: scopes.Place, job: Job) -> int:
 def _claim(change: Change, kinds: str, worker: str, lease: float, limit: int) -> list[Job]:
     claimed, rows = list[Job](), _Rows(change)
     while len(claimed) < limit and (job := _due(change, kinds)) is not None:
-        if queue.is_spent(job):
-            queue.give_up(rows, job)
-        else:
-            claimed.append(queue.hand_out(rows, job, worker, lease))
+        if mine := queue.claim(rows, job, worker, lease):
+            claimed.append(mine)
     return claimed
 
 

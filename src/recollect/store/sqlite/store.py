@@ -11,7 +11,7 @@ from typing import Final, Self
 import apsw
 
 from recollect.errors import ConfigError, NotFound, StoreError
-from recollect.store.backup import making
+from recollect.store.backup import OTHER_KIND, making
 from recollect.store.checks import check_durability
 from recollect.store.protocols import Clock, Durability, Progress
 from recollect.store.sqlite import doctor, errors, keywords
@@ -116,10 +116,7 @@ def _checked(path: Path) -> apsw.Connection:
         problems = [row[0] for row in backup.execute("PRAGMA integrity_check") if row[0] != "ok"]
         problems += [finding.problem for finding in doctor.broken_sessions(backup)]
     except apsw.NotADBError as error:
-        raise StoreError(
-            f"{path} is no backup of a SQLite store ({error}); nothing was changed. A backup goes back into a store of "
-            "the kind that it is of; `recollect export` and `import` bring messages from one to the other"
-        ) from error
+        raise StoreError(f"{path} is no backup of a SQLite store ({error}); {OTHER_KIND}") from error
     except apsw.Error as error:
         raise errors.translated(error, os.fspath(path)) from error
     if problems:

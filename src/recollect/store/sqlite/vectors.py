@@ -22,10 +22,7 @@ if TYPE_CHECKING:
     from recollect.store.protocols import Vector
 
 _MODEL: Final = "SELECT id, size FROM model WHERE tenant = ? AND name = ?"
-_USED_MODEL: Final = (
-    "SELECT id, size FROM model WHERE tenant = ? AND name = ?"
-    " AND EXISTS (SELECT 1 FROM vector WHERE vector.model = model.id)"
-)
+_USED_MODEL: Final = " ".join((_MODEL, "AND EXISTS (SELECT 1 FROM vector WHERE vector.model = model.id)"))
 _OWNED: Final = (
     "SELECT owner.id, model.id, owner.changes, epoch,"
     " (SELECT max(id) FROM vector WHERE vector.owner = owner.id AND vector.model = model.id),"
@@ -67,8 +64,8 @@ class Owned(NamedTuple):
 
 def find_model(db: apsw.Connection, tenant: int, name: str) -> tuple[int, int] | None:
     """The model's row and the length of its vectors, if it has any."""
-    row = next(db.execute(_USED_MODEL, (tenant, checks.askable(name))), None)
-    return None if row is None else (row[0], row[1])
+    found: tuple[int, int] | None = db.execute(_USED_MODEL, (tenant, checks.askable(name))).fetchone()
+    return found
 
 
 def find_vectors(db: apsw.Connection, scope: Scope, model: str, size: int, *, exact: bool) -> tuple[int, list[Owned]]:
@@ -88,15 +85,16 @@ def find_vectors(db: apsw.Connection, scope: Scope, model: str, size: int, *, ex
 
 def make_model(db: apsw.Connection, tenant: int, name: str, size: int) -> int:
     """The model's row; ConfigError if its vectors have another length."""
-    row = db.execute(_MODEL, (tenant, name)).fetchone()
-    if row is None:
+    found: tuple[int, int] | None = db.execute(_MODEL, (tenant, name)).fetchone()
+    if found is None:
         db.execute("INSERT INTO model (tenant, name, size) VALUES (?, ?, ?)", (tenant, name, size))
         return db.last_insert_rowid()
-    if row[1] != size:
+    model, length = found
+    if length != size:
         if find_model(db, tenant, name) is not None:
-            check_length(name, row[1], size)
-        db.execute("UPDATE model SET size = ? WHERE id = ?", (size, row[0]))
-    return int(row[0])
+            check_length(name, length, size)
+        db.execute("UPDATE model SET size = ? WHERE id = ?", (size, model))
+    return model
 
 
 def put_vector(
@@ -113,8 +111,9 @@ def put_vector(
 
 def find_thing(db: apsw.Connection, place: Place, kind: str, id: str) -> tuple[int, int | None, str | None] | None:
     """Position, time and role of a message or item at that very scope."""
-    row = db.execute(_FIND[kind == MESSAGE], (place.id, id, checks.askable(kind))).fetchone()
-    return None if row is None else (row[0], row[1], row[2])
+    asked = (place.id, id, checks.askable(kind))
+    found: tuple[int, int | None, str | None] | None = db.execute(_FIND[kind == MESSAGE], asked).fetchone()
+    return found
 
 
 def remove_vectors(db: apsw.Connection, positions: Sequence[int]) -> None:

@@ -13,6 +13,7 @@ from recollect.frozen import MOST_NESTED, freeze
 from recollect.store import Erased, Filter, Item, Job, Store
 from recollect.store.spoken import spoken_of
 from recollect.testing.stores.base import (
+    ACME,
     ADA,
     HOSTILE_IDS,
     HOSTILE_TEXTS,
@@ -63,7 +64,7 @@ class AnythingTests(StoreTests):
         assert [match.id for match in store.index.nearest(scope, v(1, 0), id)] == [id]
         assert [job.scope for job in store.jobs.claim([id], worker=id)] == [scope]
         assert store.log.erase(Scope(id, id)) == Erased(1, 1, 1, 1)
-        assert texts(store.log.scan(Scope("acme"))) == ["bystander"]
+        assert texts(store.log.scan(ACME)) == ["bystander"]
         assert store.check() == []
 
     @pytest.mark.parametrize("id", ["", "x" * 1_001, "nul\x00", "half\ud83d", None, 7, b"bytes"])

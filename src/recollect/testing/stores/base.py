@@ -19,6 +19,7 @@ ADA_TOO = Scope("acme", "ada", "work")
 BOB = Scope("acme", "bob", "trip")
 RIVAL = Scope("rival", "ada", "trip")
 USER = Scope("acme", "ada")
+ACME = Scope("acme")
 EVERYONE = (ADA, ADA_TOO, BOB, RIVAL)
 NOON = datetime(2026, 5, 17, 12, 0, tzinfo=UTC)
 

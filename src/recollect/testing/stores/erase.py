@@ -10,6 +10,7 @@ from recollect.errors import Conflict, NotFound
 from recollect.store import Erased, Item, Job, Store
 from recollect.testing.clock import ManualClock
 from recollect.testing.stores.base import (
+    ACME,
     ADA,
     ADA_TOO,
     BOB,
@@ -77,7 +78,7 @@ class EraseTests(StoreTests):
         store.index.put(Scope("shared"), [Item("chunk", "c", "apple")])
         store.jobs.enqueue(Scope("' OR 1=1"), [Job("tidy")])
         assert store.tenants() == ["' OR 1=1", "acme", "müller\U0001f40c", "shared"]
-        store.log.erase(Scope("acme"))
+        store.log.erase(ACME)
         assert store.tenants() == ["' OR 1=1", "müller\U0001f40c", "shared"]
 
     def test_a_store_that_was_emptied_is_well(self, store: Store) -> None:
@@ -126,21 +127,21 @@ class EraseTests(StoreTests):
         erased = store.log.erase(USER)
         assert erased == Erased(messages=4, records=5, items=4, jobs=2)
         nothing(store.log.scan(USER), store.records.find(USER), store.jobs.find(USER))
-        assert len(store.log.scan(Scope("acme"))) == len(store.log.scan(Scope("rival"))) == 2
+        assert len(store.log.scan(ACME)) == len(store.log.scan(Scope("rival"))) == 2
 
     def test_a_whole_tenant(self, store: Store) -> None:
         fill(store, *EVERYONE)
-        store.log.erase(Scope("acme"))
-        nothing(store.log.sessions(Scope("acme")), store.records.find(Scope("acme")))
-        assert found(store, Scope("acme"), "zebra") == []
+        store.log.erase(ACME)
+        nothing(store.log.sessions(ACME), store.records.find(ACME))
+        assert found(store, ACME, "zebra") == []
         assert len(found(store, Scope("rival"), "zebra")) == 4
 
     def test_wider_things_that_cite_go_too(self, store: Store) -> None:
         say(store, ADA, "m")
-        for scope in (Scope("acme"), USER):
+        for scope in (ACME, USER):
             store.records.put(scope, [fact("cites", "it", sources=("m",)), fact("does not", "cite", sources=("x",))])
         store.log.erase(ADA)
-        assert [record.key for record in store.records.find(Scope("acme"))] == ["does not", "does not"]
+        assert [record.key for record in store.records.find(ACME)] == ["does not", "does not"]
 
     def test_the_same_id_elsewhere_stays(self, store: Store) -> None:
         fill(store, *EVERYONE)

@@ -11,10 +11,8 @@ from recollect.frozen import freeze
 from recollect.store import Job, Store
 from recollect.store.queue import MAX_ATTEMPTS
 from recollect.testing.clock import ManualClock
-from recollect.testing.stores.base import ADA, ADA_TOO, BOB, NOON, RIVAL, StoreTests, said
+from recollect.testing.stores.base import ACME, ADA, ADA_TOO, BOB, NOON, RIVAL, USER, StoreTests, said
 from recollect.types import Scope
-
-ACME = Scope("acme")
 
 
 def kinds(jobs: list[Job]) -> list[str]:
@@ -228,7 +226,7 @@ class JobTests(StoreTests):
         for scope, kind in ((ADA, "a"), (ADA_TOO, "b"), (BOB, "c"), (RIVAL, "d")):
             store.jobs.enqueue(scope, [Job(kind)])
         assert kinds(store.jobs.find(ADA)) == ["a"]
-        assert kinds(store.jobs.find(Scope("acme", "ada"))) == ["a", "b"]
+        assert kinds(store.jobs.find(USER)) == ["a", "b"]
         assert kinds(store.jobs.find(ACME)) == ["a", "b", "c"]
         assert kinds(store.jobs.find(ACME, limit=2)) == ["a", "b"]
 

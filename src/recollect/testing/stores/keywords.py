@@ -10,7 +10,7 @@ import pytest
 from recollect.errors import ConfigError
 from recollect.frozen import freeze
 from recollect.store import Filter, Item, Store
-from recollect.testing.stores.base import ADA, ADA_TOO, BOB, NOON, RIVAL, USER, StoreTests, found, said, say
+from recollect.testing.stores.base import ACME, ADA, ADA_TOO, BOB, EVERYONE, NOON, USER, StoreTests, found, said, say
 from recollect.types import Message, Role, Scope, ToolCall
 
 SYNTAX = (
@@ -91,20 +91,20 @@ class KeywordTests(StoreTests):
         assert found(store, ADA, "oslo") == []
 
     def test_a_search_stays_in_its_scope(self, store: Store) -> None:
-        for scope in (ADA, ADA_TOO, BOB, RIVAL):
+        for scope in EVERYONE:
             store.log.append(scope, [said("secret", str(scope))])
         assert found(store, ADA, "secret") == [str(ADA)]
         assert set(found(store, USER, "secret")) == {str(ADA), str(ADA_TOO)}
-        assert set(found(store, Scope("acme"), "secret")) == {str(ADA), str(ADA_TOO), str(BOB)}
+        assert set(found(store, ACME, "secret")) == {str(ADA), str(ADA_TOO), str(BOB)}
         assert found(store, Scope("nobody"), "secret") == found(store, Scope("acme", "eve", "x"), "secret") == []
 
     def test_exact_finds_what_was_put_at_that_very_scope(self, store: Store) -> None:
         say(store, ADA, "shared word")
-        for scope in (Scope("acme"), USER):
+        for scope in (ACME, USER):
             store.index.put(scope, [Item("chunk", str(scope), "shared word")])
         assert found(store, USER, "shared", where=Filter(exact=True)) == [str(USER)]
-        assert found(store, Scope("acme"), "shared", where=Filter(exact=True)) == [str(Scope("acme"))]
-        assert len(found(store, Scope("acme"), "shared")) == 3
+        assert found(store, ACME, "shared", where=Filter(exact=True)) == [str(ACME)]
+        assert len(found(store, ACME, "shared")) == 3
 
     def test_kinds(self, store: Store) -> None:
         say(store, ADA, "apple")
@@ -164,7 +164,7 @@ class KeywordTests(StoreTests):
     def test_items_come_back_whole(self, store: Store) -> None:
         given = Item("chunk", "c", "a\x00\ud800", NOON, "tool", freeze({"x": [1, {"y": None}]}), ("m1",))
         store.index.put(USER, [given])
-        (item,) = store.index.get(Scope("acme"), "chunk", ["nope", "c"])
+        (item,) = store.index.get(ACME, "chunk", ["nope", "c"])
         assert (item.text, item.at, item.role, item.metadata, item.sources) == (
             given.text, given.at, given.role, given.metadata, given.sources
         )  # fmt: skip

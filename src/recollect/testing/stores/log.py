@@ -13,9 +13,11 @@ from recollect.store import Job, Store
 from recollect.store.spoken import spoken_of
 from recollect.testing.clock import ManualClock
 from recollect.testing.stores.base import (
+    ACME,
     ADA,
     ADA_TOO,
     BOB,
+    EVERYONE,
     NOON,
     RIVAL,
     USER,
@@ -37,7 +39,7 @@ class LogTests(StoreTests):
         assert [entry.seq for entry in first + second] == [1, 2, 3]
 
     def test_each_session_has_its_own_numbers(self, store: Store) -> None:
-        for scope in (ADA, ADA_TOO, BOB, RIVAL):
+        for scope in EVERYONE:
             assert [entry.seq for entry in say(store, scope, "a", "b")] == [1, 2]
 
     def test_positions_grow_over_all_sessions_of_a_user(self, store: Store) -> None:
@@ -51,8 +53,8 @@ class LogTests(StoreTests):
 
     def test_append_nothing_does_nothing(self, store: Store) -> None:
         assert store.log.append(ADA, [], jobs=[Job("never")]) == []
-        assert store.log.sessions(Scope("acme")) == []
-        assert store.jobs.find(Scope("acme")) == []
+        assert store.log.sessions(ACME) == []
+        assert store.jobs.find(ACME) == []
 
     def test_append_sets_what_is_absent(self, store: Store) -> None:
         (entry,) = store.log.append(ADA, [Message("user", "hi")])
@@ -69,7 +71,7 @@ class LogTests(StoreTests):
         assert len({entry.message.id for entry in entries}) == 100
 
     def test_append_needs_a_session(self, store: Store) -> None:
-        for scope in (Scope("acme"), Scope("acme", "ada")):
+        for scope in (ACME, USER):
             with pytest.raises(ConfigError, match="session"):
                 store.log.append(scope, [said("a")])
 
@@ -168,9 +170,9 @@ class LogTests(StoreTests):
 
     def test_read_of_nothing_is_empty(self, store: Store) -> None:
         assert store.log.read(ADA) == []
-        assert store.log.scan(Scope("acme")) == []
-        assert store.log.sessions(Scope("acme")) == []
-        assert store.log.verify(Scope("acme")) == []
+        assert store.log.scan(ACME) == []
+        assert store.log.sessions(ACME) == []
+        assert store.log.verify(ACME) == []
 
     def test_read_a_range(self, store: Store) -> None:
         say(store, ADA, *"abcdefg")
@@ -213,7 +215,7 @@ class LogTests(StoreTests):
 
     def test_read_needs_a_session(self, store: Store) -> None:
         with pytest.raises(ConfigError, match="session"):
-            store.log.read(Scope("acme", "ada"))
+            store.log.read(USER)
 
     def test_scan_follows_all_sessions_of_a_user(self, store: Store) -> None:
         say(store, ADA, "a")
@@ -221,15 +223,15 @@ class LogTests(StoreTests):
         say(store, BOB, "c")
         say(store, ADA, "d")
         say(store, RIVAL, "e")
-        assert texts(store.log.scan(Scope("acme", "ada"))) == ["a", "b", "d"]
-        assert sorted(texts(store.log.scan(Scope("acme")))) == ["a", "b", "c", "d"]
+        assert texts(store.log.scan(USER)) == ["a", "b", "d"]
+        assert sorted(texts(store.log.scan(ACME))) == ["a", "b", "c", "d"]
         assert texts(store.log.scan(ADA)) == ["a", "d"]
 
     def test_scan_page_by_page(self, store: Store) -> None:
         for number in range(20):
             say(store, (ADA, ADA_TOO)[number % 3 == 0], str(number))
         pages, after = [], 0
-        while page := store.log.scan(Scope("acme", "ada"), after=after, limit=6):
+        while page := store.log.scan(USER, after=after, limit=6):
             pages += page
             after = page[-1].position
         assert texts(pages) == [str(number) for number in range(20)]
@@ -244,7 +246,7 @@ class LogTests(StoreTests):
         store.log.append(ADA_TOO, [Message("user", "", "f", name="")])
         store.log.tag(ADA, "a", {"pinned": True})
         store.log.erase(ADA_TOO, ["d"])
-        for scope in (USER, ADA, ADA_TOO, Scope("acme"), Scope("nobody")):
+        for scope in (USER, ADA, ADA_TOO, ACME, Scope("nobody")):
             assert store.log.spoken(scope) == list(map(spoken_of, store.log.scan(scope)))
         assert [spoken.text for spoken in store.log.spoken(USER)] == ["hi", " ", "two\nparts", "six\nrain", ""]
 
@@ -277,20 +279,20 @@ class LogTests(StoreTests):
         say(store, ADA, "a")
         say(store, ADA_TOO, "b")
         say(store, BOB, "a")
-        entries = store.log.get(Scope("acme", "ada"), ["b", "a"])
+        entries = store.log.get(USER, ["b", "a"])
         assert [(entry.scope, entry.message.text) for entry in entries] == [(ADA_TOO, "b"), (ADA, "a")]
 
     def test_get_an_id_that_two_sessions_have(self, store: Store) -> None:
         say(store, ADA_TOO, "a", "b")
         say(store, ADA, "a")
-        entries = store.log.get(Scope("acme", "ada"), ["b", "a"])
+        entries = store.log.get(USER, ["b", "a"])
         assert [(entry.scope, entry.message.id) for entry in entries] == [(ADA_TOO, "b"), (ADA_TOO, "a"), (ADA, "a")]
 
     def test_get_an_id_that_the_older_session_got_later(self, store: Store) -> None:
         say(store, ADA, "b")
         say(store, ADA_TOO, "a")
         say(store, ADA, "a")
-        assert [entry.scope for entry in store.log.get(Scope("acme", "ada"), ["a"])] == [ADA_TOO, ADA]
+        assert [entry.scope for entry in store.log.get(USER, ["a"])] == [ADA_TOO, ADA]
 
     def test_get_many(self, store: Store) -> None:
         names = [str(number) for number in range(1_500)]
@@ -301,21 +303,21 @@ class LogTests(StoreTests):
         store.log.append(ADA, [said("a")], tokens=[5])
         clock.forward(hours=1)
         store.log.append(ADA, [said("b")], tokens=[6])
-        (session,) = store.log.sessions(Scope("acme"))
+        (session,) = store.log.sessions(ACME)
         assert (session.scope, session.messages, session.tokens) == (ADA, 2, 11)
         assert (session.first, session.last) == (NOON, clock.now)
 
     def test_sessions_the_last_written_first(self, store: Store) -> None:
         for scope in (ADA, ADA_TOO, ADA):
             store.log.append(scope, [said("x")])
-        assert [session.scope for session in store.log.sessions(Scope("acme", "ada"))] == [ADA, ADA_TOO]
+        assert [session.scope for session in store.log.sessions(USER)] == [ADA, ADA_TOO]
 
     def test_sessions_page_by_page(self, store: Store) -> None:
         scopes = [Scope("acme", "ada", str(number)) for number in range(12)]
         for scope in scopes:
             say(store, scope, "x")
         pages, before = [], None
-        while page := store.log.sessions(Scope("acme", "ada"), before=before, limit=5):
+        while page := store.log.sessions(USER, before=before, limit=5):
             pages += page
             before = page[-1].position
         assert [session.scope for session in pages] == scopes[::-1]
@@ -333,7 +335,7 @@ class LogTests(StoreTests):
         assert [entry.taken_off for entry in store.log.read(ADA)] == [{"x"}, set()]
 
     def test_the_openings_of_many_sessions(self, store: Store) -> None:
-        for scope in (ADA, ADA_TOO, BOB, RIVAL):
+        for scope in EVERYONE:
             say(store, scope, "a", "b", "c")
         store.log.erase(ADA, ["a"])
         far = Scope("acme", "u" * 300, "s" * 300)
@@ -372,7 +374,7 @@ class LogTests(StoreTests):
         for number, days in enumerate((0, 3_650, -7_300, 1, -1, 3_650)):
             clock.forward(days=days)
             say(store, (ADA, ADA_TOO)[number % 2], str(number))
-        assert texts(store.log.scan(Scope("acme", "ada"))) == list("012345")
+        assert texts(store.log.scan(USER)) == list("012345")
         assert texts(store.log.read(ADA)) == list("024")
-        assert [session.scope for session in store.log.sessions(Scope("acme"))] == [ADA_TOO, ADA]
-        assert store.log.verify(Scope("acme")) == []
+        assert [session.scope for session in store.log.sessions(ACME)] == [ADA_TOO, ADA]
+        assert store.log.verify(ACME) == []

@@ -9,7 +9,7 @@ import pytest
 from recollect.errors import ConfigError, Conflict, NotFound
 from recollect.store import Record, Store
 from recollect.testing.clock import ManualClock
-from recollect.testing.stores.base import ADA, ADA_TOO, BOB, NOON, RIVAL, USER, StoreTests, fact, say
+from recollect.testing.stores.base import ACME, ADA, ADA_TOO, BOB, NOON, RIVAL, USER, StoreTests, fact, say
 from recollect.types import Scope
 
 
@@ -101,7 +101,7 @@ class RecordTests(StoreTests):
         store.records.put(USER, [fact("home", "Paris", id="old"), fact("pet", "cat"), Record("mark", "facts", 1)])
         store.records.put(ADA, [fact("home", "Rome")])
         store.records.supersede(USER, "old", fact("home", "Oslo"))
-        counted = [store.records.extent(scope, "fact")[0] for scope in (USER, ADA, BOB, Scope("acme"), RIVAL)]
+        counted = [store.records.extent(scope, "fact")[0] for scope in (USER, ADA, BOB, ACME, RIVAL)]
         assert counted == [3, 1, 0, 0, 0]
         odd = [store.records.extent(USER, kind) for kind in ("", "x" * 2_000, "\ud800")]
         assert odd == [(0, 0)] * 3 and store.records.extent(USER, "mark")[0] == 1
@@ -154,13 +154,13 @@ class RecordTests(StoreTests):
         assert pages == everything
 
     def test_a_scope_covers_what_lies_inside(self, store: Store) -> None:
-        for scope in (Scope("acme"), USER, ADA, ADA_TOO, BOB, RIVAL):
+        for scope in (ACME, USER, ADA, ADA_TOO, BOB, RIVAL):
             store.records.put(scope, [fact("where", str(scope))])
-        assert [r.scope for r in store.records.find(Scope("acme"))] == [Scope("acme"), USER, ADA, ADA_TOO, BOB]
+        assert [r.scope for r in store.records.find(ACME)] == [ACME, USER, ADA, ADA_TOO, BOB]
         assert [r.scope for r in store.records.find(USER)] == [USER, ADA, ADA_TOO]
         assert [r.scope for r in store.records.find(ADA)] == [ADA]
         assert [r.scope for r in store.records.find(USER, exact=True)] == [USER]
-        assert [r.scope for r in store.records.find(Scope("acme"), exact=True)] == [Scope("acme")]
+        assert [r.scope for r in store.records.find(ACME, exact=True)] == [ACME]
 
     def test_one_id_at_two_scopes_is_two_records(self, store: Store) -> None:
         store.records.put(ADA, [fact("a", 1, id="r")])

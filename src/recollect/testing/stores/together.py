@@ -15,6 +15,7 @@ from recollect.errors import ConfigError, Conflict, RecollectError
 from recollect.store import Job, Record, Store
 from recollect.testing.clock import ManualClock
 from recollect.testing.stores.base import (
+    ACME,
     ADA,
     BOB,
     EVERYONE,
@@ -123,7 +124,7 @@ class ThreadTests(StoreTests):
         assert [entry.seq for entry in store.log.read(ADA)] == list(range(1, 101))
         assert second.check() == []
 
-    @pytest.mark.parametrize("scope", [ADA, USER, Scope("acme")], ids=["session", "user", "tenant"])
+    @pytest.mark.parametrize("scope", [ADA, USER, ACME], ids=["session", "user", "tenant"])
     def test_what_a_transaction_reads_of_its_scope_holds_when_it_writes(
         self, store: Store, second: Store, scope: Scope
     ) -> None:
@@ -142,14 +143,14 @@ class ThreadTests(StoreTests):
         def work(name: int) -> None:
             mine, users = ((store, (ADA, BOB)), (second, (BOB, ADA)))[name % 2]
             for number in range(5):
-                with mine.transaction(Scope("acme")):
+                with mine.transaction(ACME):
                     for scope in users:
                         say(mine, scope, f"{name}-{number}")
-                    mine.records.put(Scope("acme"), [Record("note", f"{name}-{number}", True)])
+                    mine.records.put(ACME, [Record("note", f"{name}-{number}", True)])
 
         _in_threads(work, 4)
-        assert len(store.log.scan(Scope("acme"))) == 40
-        assert len(store.records.find(Scope("acme"), kind="note")) == 20
+        assert len(store.log.scan(ACME)) == 40
+        assert len(store.records.find(ACME, kind="note")) == 20
 
 
 class LastingTests(StoreTests):
@@ -182,7 +183,7 @@ class LastingTests(StoreTests):
         store.backup(tmp_path / "backup")
         with pytest.raises(ConfigError):
             store.backup(tmp_path / "backup")
-        store.log.erase(Scope("acme"))
+        store.log.erase(ACME)
         (later,) = say(store, BOB, "later")
         store.restore(tmp_path / "backup")
         assert _everything(store) == before
@@ -217,7 +218,7 @@ class LastingTests(StoreTests):
         _in_threads(back_up, 6)
         assert len(made) == 1
         assert [file.name for file in tmp_path.iterdir() if file.name.startswith("backup")] == ["backup"]
-        store.log.erase(Scope("acme"))
+        store.log.erase(ACME)
         store.restore(tmp_path / "backup")
         assert _everything(store) == before
 
@@ -240,7 +241,7 @@ class LastingTests(StoreTests):
 
 
 def _everything(store: Store) -> list[Any]:
-    scopes = (Scope("acme"), Scope("rival"))
+    scopes = (ACME, Scope("rival"))
     return [
         (
             store.log.scan(scope),

@@ -11,7 +11,7 @@ import pytest
 from recollect.errors import ConfigError
 from recollect.frozen import freeze
 from recollect.store import Filter, Item, Store
-from recollect.testing.stores.base import ADA, ADA_TOO, BOB, NOON, RIVAL, USER, StoreTests, said, say, v
+from recollect.testing.stores.base import ACME, ADA, ADA_TOO, BOB, EVERYONE, NOON, RIVAL, USER, StoreTests, said, say, v
 from recollect.types import Message, Role, Scope
 
 
@@ -89,15 +89,15 @@ class VectorTests(StoreTests):
         assert store.index.embed(RIVAL, "message", "m", {"a": v(1, 0, 0)}) == 1
 
     def test_the_nearest_are_those_of_the_scope(self, store: Store) -> None:
-        for scope in (ADA, ADA_TOO, BOB, RIVAL):
+        for scope in EVERYONE:
             store.log.append(scope, [said("x", str(scope))])
             store.index.embed(scope, "message", "m", {str(scope): v(1, 0)})
-        store.index.put(Scope("acme"), [Item("message2", "shared", "x")])
-        store.index.embed(Scope("acme"), "message2", "m", {"shared": v(1, 0)})
+        store.index.put(ACME, [Item("message2", "shared", "x")])
+        store.index.embed(ACME, "message2", "m", {"shared": v(1, 0)})
         assert near(store, ADA, v(1, 0)) == [str(ADA)]
         assert set(near(store, USER, v(1, 0))) == {str(ADA), str(ADA_TOO)}
-        assert set(near(store, Scope("acme"), v(1, 0))) == {str(ADA), str(ADA_TOO), str(BOB), "shared"}
-        assert near(store, Scope("acme"), v(1, 0), where=Filter(exact=True)) == ["shared"]
+        assert set(near(store, ACME, v(1, 0))) == {str(ADA), str(ADA_TOO), str(BOB), "shared"}
+        assert near(store, ACME, v(1, 0), where=Filter(exact=True)) == ["shared"]
         assert near(store, Scope("nobody"), v(1, 0)) == []
 
     def test_the_nearest_pass_the_filter(self, store: Store) -> None:
@@ -138,7 +138,7 @@ class VectorTests(StoreTests):
         assert len(near(store, USER, v(1, 0))) == 2
         assert store.index.drop(ADA, "m") == 1
         assert near(store, USER, v(1, 0)) == ["b"]
-        assert store.index.drop(Scope("acme"), "m") == 1
+        assert store.index.drop(ACME, "m") == 1
         assert near(store, USER, v(1, 0)) == []
         assert [match.id for match in store.index.nearest(ADA, v(1), "other")] == ["a"]
         assert store.index.embed(ADA, "message", "m", {"a": v(1, 0, 0)}) == 1
@@ -222,7 +222,7 @@ class VectorTests(StoreTests):
         rest = store.index.embedded(USER, "m", after=first[0][0].position)
         assert [item.id for item, _ in rest] == ["c", "e"]
         store.log.erase(ADA, ["c"])
-        assert [item.id for item, _ in store.index.embedded(Scope("acme"), "m")] == ["a", "d", "e"]
+        assert [item.id for item, _ in store.index.embedded(ACME, "m")] == ["a", "d", "e"]
         assert store.index.embedded(USER, "unknown") == store.index.embedded(Scope("nobody"), "m") == []
         with pytest.raises(ConfigError):
             store.index.embedded(USER, "m", limit=0)
