@@ -479,6 +479,7 @@ def test_a_users_sessions_are_listed_page_by_page(memory: Memory) -> None:
     listed = memory.sessions("ada")
     assert [(one.scope.session, one.messages) for one in listed] == [("s0", 2), ("s2", 1), ("s1", 1)]
     assert memory.sessions("ada", limit=2) == listed[:2]
+    assert memory.sessions("ada", limit=None) == listed
     assert memory.sessions("ada", before=listed[1].position) == listed[2:]
     assert {one.scope.user for one in memory.sessions()} == {"ada", "eve"}
     assert memory.sessions("ada", tenant="other") == memory.sessions("nobody") == []

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, Self, TypeAlias
 
 from recollect import embed, llm, store
 from recollect.answers import Excerpt
-from recollect.arguments import check_given, check_number
+from recollect.arguments import MAX_WHOLE, check_given, check_number
 from recollect.controller import Controller
 from recollect.data_folder import made_data_dir
 from recollect.embed import Embedder, Reranker
@@ -192,13 +192,14 @@ class Memory:
         return Session(self, Scope(tenant, user, check_id(id, "session")))
 
     def sessions(
-        self, user: str | None = None, *, tenant: str = "default", before: int | None = None, limit: int = 100
+        self, user: str | None = None, *, tenant: str = "default", before: int | None = None, limit: int | None = 100
     ) -> list[store.SessionStats]:
         """The sessions of a user, or of all of them, the one written to last first, each at a glance.
 
-        The next page is `before=page[-1].position`.
+        The next page is `before=page[-1].position`; without a limit, all of them are on one.
         """
-        return self.store.log.sessions(Scope(tenant, user), before=before, limit=limit)
+        most = MAX_WHOLE if limit is None else limit
+        return self.store.log.sessions(Scope(tenant, user), before=before, limit=most)
 
     def reindex(self, progress: store.Progress | None = None) -> int:
         """Build the keyword index anew; returns how many items it holds.

@@ -53,7 +53,7 @@ class ToolsOf:
 
     def add(self, excerpt: str, source: str, at: datetime | None = None) -> Excerpt:
         """Keep an excerpt until it expires, and return it; `source` says where it is from."""
-        return self.layer.add(self.scope, excerpt, source, with_zone(at) if at else self.clock())
+        return self.layer.add(self.scope, excerpt, source, self.clock() if at is None else with_zone(at))
 
     def list(self) -> Excerpts:
         """What the session has that is not expired, in the order in which it came."""
@@ -145,7 +145,7 @@ class Session(User):
         check_budget(budget)
         tokens = memory.settings.budget if budget is None else budget
         check_given(system=(system, isinstance(system, str | None), "text"))
-        when = with_zone(at) if at else None
+        when = None if at is None else with_zone(at)
         asked = Message("user", question) if isinstance(question, str) else question
         if not (asked is None or (isinstance(asked, Message) and asked.role == "user")):
             raise ConfigError("a question is text or a user's Message")

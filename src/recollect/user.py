@@ -143,7 +143,7 @@ class User:
         check_question(question)
         checked_filter(where)
         check_number("recency", recency, 0)
-        text, when = question[:MAX_QUESTION], with_zone(at) if at else self.memory.clock()
+        text, when = question[:MAX_QUESTION], self.memory.clock() if at is None else with_zone(at)
         days = self.memory.layers.semantic.days(self.scope, text, where.as_of)
         return Asked(text, when, self._within(scope), where, recency, days)
 

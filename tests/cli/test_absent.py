@@ -72,9 +72,12 @@ def test_only_a_few_of_many_users_are_named(run: Run) -> None:
     )
 
 
-def test_nobody_is_named_where_all_users_are_meant_or_the_store_is_empty(trip: Run) -> None:
-    trip("retention", "messages", "--days", "1", "--preview", "--everyone", "--user", "root")
-    assert trip("export", "-", "--everyone", "--user", "root").stderr == ""
+def test_nobody_is_named_where_all_users_are_meant_or_the_store_is_empty(
+    trip: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECOLLECT_USER", "root")
+    assert trip("retention", "messages", "--days", "1", "--preview", "--everyone").stderr == ""
+    assert trip("export", "-", "--everyone").stderr == ""
     assert trip("add", "Hello.", "--user", "root").stderr == ""
     trip("remember", "place", "Oslo", "--store", "new.db")
     assert trip("facts", "--store", "new.db").stderr == ""

@@ -61,6 +61,8 @@ def test_forget_everything_leaves_nothing_of_the_user(trip: Run) -> None:
 
 def test_forget_wants_ids_or_everything(trip: Run) -> None:
     assert "not both" in trip("forget", "x", "--everything", "--yes", code=1).stderr
+    assert "leave it or --session out" in trip("forget", "--everything", "--session", "a", "--yes", code=1).stderr
+    assert parsed(trip, "stats")["messages"] > 0
     assert "recollect stats" in trip("forget", "--session", "nothing", "--yes", code=1).stderr
 
 

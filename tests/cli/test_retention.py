@@ -38,6 +38,8 @@ def test_it_is_of_one_user_unless_everyone_is_meant(old: Run) -> None:
     old("add", "I live in Bergen.", "--user", "bo", "--at", "2020-05-20")
     assert parsed(old, "retention", "messages", "--count", "0", "--yes")["messages"] == 3
     assert parsed(old, "stats", "--user", "bo")["messages"] == 1
+    both = old("retention", "messages", "--count", "0", "--everyone", "--user", "eve", "--yes", code=1)
+    assert both.stderr == "ConfigError: --everyone is of all users: leave it or --user out; nothing was erased\n"
     assert parsed(old, "retention", "messages", "--count", "0", "--everyone", "--yes")["messages"] == 1
 
 

@@ -10,6 +10,7 @@ from recollect.flow.facts import amended, extract
 from recollect.flow.facts.corrections import meant
 from recollect.layers.semantic import Semantic
 from recollect.store import Store
+from recollect.store import open as open_store
 from tests.facts.scores import SAID, labels
 from tests.facts.told import ADA, TRIP, day, say, values
 
@@ -95,3 +96,105 @@ def test_another_dentist_takes_the_place_of_the_one_before(store: Store) -> None
     facts = Semantic(store)
     facts.catch_up(TRIP)
     assert values(facts.facts(ADA)) == {"dentist": "Dr. Lee"}
+
+
+@given(
+    st.sampled_from(["My brother Tom", "Tom"]),
+    st.sampled_from(
+        ["quit {}", "left {} last month", "no longer works at {}", "lost his job", "was laid off", "retired in May"]
+    ),
+    FIRMS.filter(lambda firm: firm[0].isupper()),
+)
+def test_what_others_did_ends_with_their_job(who: str, over: str, firm: str) -> None:
+    with open_store(":memory:") as store:
+        facts = Semantic(store)
+        say(store, f"My brother Tom works at {firm}.", 0)
+        say(store, f"{who} {over.format(firm)}.", 1)
+        facts.catch_up(TRIP)
+        assert values(facts.facts(ADA)) == {"brother:tom": "Tom"}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "My brother Tom left Oslo.",
+        "My brother Tom quit smoking.",
+        "Tom left Eva a message.",
+        "My brother Tom got fired up.",
+        "My sister lost her job.",
+    ],
+)
+def test_what_only_sounds_like_leaving_a_job_leaves_it(store: Store, said: str) -> None:
+    say(store, "My brother Tom works at Kelpie.", 0)
+    say(store, said, 1)
+    facts = Semantic(store)
+    facts.catch_up(TRIP)
+    assert values(facts.facts(ADA))["brother:tom:company"] == "Kelpie"
+
+
+@pytest.mark.parametrize(
+    ("known", "said", "left"),
+    [
+        ("My manager is Helen.", "My manager Helen left the company.", {}),
+        ("My boss is Tim.", "My boss got fired yesterday.", {}),
+        ("My colleague Sam is 30.", "My colleague Sam quit.", {}),
+        ("My flatmate is Jo.", "My flatmate Jo moved out last week.", {}),
+        ("My boss is Tim.", "My boss quit smoking.", {"boss": "Tim"}),
+        ("My manager is Helen.", "My manager Helen left the office early.", {"manager": "Helen"}),
+        ("I work at Acme.", "I've handed in my notice at Acme.", {}),
+        ("I work at Acme. My boss is Tim. My boss lives in Oslo.", "I left Acme last month.", {}),
+        ("My manager is Helen.", "I quit my job.", {}),
+        ("I work at Acme. My boss is Tim.", "I left Kelpie last year.", {"company": "Acme", "boss": "Tim"}),
+        ("I work at Acme.", "I retired in June.", {"role": "retired"}),
+        ("I work at Acme.", "I'm retired now.", {"role": "retired"}),
+        ("I work at Acme.", "I retired to my room.", {"company": "Acme"}),
+        ("I work at Acme.", "I retired in 2019, but I'm back at it again.", {"company": "Acme"}),
+        ("I'm vegetarian.", "I've gone back to eating meat.", {}),
+        ("I'm vegetarian.", "I'm back to eating no meat.", {"diet": "vegetarian"}),
+        ("I live in Oslo.", "We moved into our new house in Bergen.", {"place": "Bergen"}),
+        ("I live in Oslo.", "I moved into a flat in Bergen for a month.", {"place": "Oslo"}),
+    ],
+)
+def test_who_is_gone_and_what_is_over_is_no_longer_known(
+    store: Store, known: str, said: str, left: dict[str, str]
+) -> None:
+    say(store, known, 0)
+    say(store, said, 1)
+    facts = Semantic(store)
+    facts.catch_up(TRIP)
+    assert values(facts.facts(ADA)) == left
+
+
+@given(
+    st.sampled_from(["never commit directly to main", "never push to main without asking me", "always use type hints"]),
+    st.sampled_from(["always run the tests before you commit", "always open a PR against develop"]),
+)
+def test_rules_for_work_on_code_are_known_each(one: str, other: str) -> None:
+    text = f"Great. {one.capitalize()}, {other}."
+    assert [found.value for found in extract(text, SAID) if found.key.startswith("asked:")] == [one, other]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Always use Main Street.", "Never use my main account.", "Run the tests.", "Never push your luck.", "Open a PR."],
+)
+def test_what_is_asked_for_once_or_not_of_code_is_no_rule(text: str) -> None:
+    assert extract(text, SAID) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "value"),
+    [
+        ("We adopted a puppy, a beagle named Waffle.", "dog:waffle", "Waffle"),
+        (
+            "We bought a used Toyota Yaris hybrid yesterday, bright red",
+            "drives:toyota yaris hybrid",
+            "Toyota Yaris hybrid",
+        ),
+        ("I bought a new car, a Kia EV6.", "drives:kia ev6", "Kia EV6"),
+        ("We bought a second-hand Kia Niro last week.", "drives:kia niro", "Kia Niro"),
+        ("Repo is payments-api, python 3.12, we use pytest and ruff.", "uses:ruff", "ruff"),
+    ],
+)
+def test_what_came_new_is_known(text: str, key: str, value: str) -> None:
+    assert (key, value) in {(one.key, one.value) for one in extract(text, SAID)}

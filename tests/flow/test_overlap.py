@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.flow.overlap import shares, unheard
+from recollect.settings import Settings
 
 words = st.sampled_from("abcdefgh")
 
@@ -29,6 +30,15 @@ def test_a_word_that_every_text_holds_says_little_and_a_missing_one_much() -> No
     assert shares(["long", "egg"], held)["3"] < 0.05
     assert shares(["long", "w3"], held)["3"] == 1
     assert shares(["long", "w3"], held)["4"] < 0.05
+
+
+@given(st.integers(1, 2), st.integers(0, 6))
+def test_of_a_few_texts_those_with_one_of_two_asked_words_are_about_the_question(about: int, others: int) -> None:
+    held = {f"about {n}": frozenset({"warranty"}) for n in range(about)}
+    held |= {f"other {n}": frozenset({"reset"}) for n in range(others)}
+    found = shares(["long", "warranty"], held)
+    assert all(found[f"about {n}"] >= Settings().documents_threshold for n in range(about))
+    assert all(found[f"other {n}"] == 0 for n in range(others))
 
 
 @given(st.lists(st.integers(0, 9)), st.integers(1, 9))

@@ -47,6 +47,8 @@ def forget(
     with remembering(store, user, session, finds=False) as chat:
         if ids and everything:
             raise ConfigError("give ids of messages, or --everything, not both")
+        if everything and given(called, "session"):
+            raise ConfigError("--everything is of all sessions: leave it or --session out; nothing was erased")
         if yes and not ids and not everything and not given(called, "session"):
             raise ConfigError("say what is to go: ids of messages, --session NAME, or --everything; nothing was erased")
         messages, scope = _going(chat, ids, everything), chat.scope.owner if everything else chat.scope

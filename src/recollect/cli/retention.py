@@ -7,13 +7,15 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.shell import Json, User, Where, Yes, remembering
+from recollect.cli.shell import Json, User, Where, Yes, given, remembering
 from recollect.cli.terminal import answer, confirm, counted, day, listed, note
+from recollect.errors import ConfigError
 from recollect.flow.retain import LAYERS, Layer
 from recollect.types import Scope
 
 
 def retention(
+    called: typer.Context,
     layer: Annotated[Layer, typer.Argument(help=f"What may go: {', '.join(LAYERS)}.", show_default=False)],
     *,
     days: Annotated[float | None, typer.Option(min=0, help="What is older goes.", show_default=False)] = None,
@@ -40,6 +42,8 @@ def retention(
     from recollect import retention as kept
 
     with remembering(store, user, finds=False, known=not everyone) as chat:
+        if everyone and given(called, "user"):
+            raise ConfigError("--everyone is of all users: leave it or --user out; nothing was erased")
         memory, scope = chat.memory, Scope(chat.scope.tenant, None if everyone else chat.scope.user)
         plan = kept.preview(memory.store, scope, [kept.Policy(layer, days, count, idle)], memory.clock())
         if preview:

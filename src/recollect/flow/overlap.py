@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from typing import Final
+
+FEW: Final = 8
+"""Fewer texts than these say little of how rare a word is: they count as so many."""
 
 
 def shares(asked: Sequence[str], held: Mapping[str, AbstractSet[str]]) -> dict[str, float]:
@@ -13,7 +17,8 @@ def shares(asked: Sequence[str], held: Mapping[str, AbstractSet[str]]) -> dict[s
     Rare words count more than those that many of the texts hold, and most of all those that none does: a text which
     shares only everyday words with a question is not about it.
     """
-    weights = {word: rarity(sum(word in said for said in held.values()), len(held)) for word in asked}
+    texts = max(len(held), FEW)
+    weights = {word: rarity(sum(word in said for said in held.values()), texts) for word in asked}
     total = sum(weights.values())
     return {
         key: sum(weight for word, weight in weights.items() if word in said) / total if total else 0.0

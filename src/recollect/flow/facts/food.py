@@ -55,6 +55,7 @@ _EATS_AGAIN: Final = rule(
     "i (?:can|do)(?: now| finally)? (?:eat|drink) (?![^.;!?]* but (?:i )?(?:don't|do not|won't|never|choose|prefer))",
     rf"(?:i(?:'ve| have)?(?: just| recently)? started|{AM}(?: back to)?) (?:eating|drinking) (?={_AGAIN})",
     f"i(?: now)? (?:eat|drink) (?={_AGAIN})",
+    f"(?:i(?:'ve| have)?(?: just| recently)? (?:gone|went)|{AM}) back to (?:eating|drinking) (?!no |less |more )",
 )
 _NO_FOOD: Final = word_set(
     "enough much many lots out breakfast lunch dinner supper well late early fast healthy alone together meals"

@@ -179,13 +179,15 @@ def opposite(key: str) -> str:
 
 
 def _ends(said: Statement, standing: _Standing) -> list[str]:
-    """The keys that a statement ends, of those that stand; with a person go all facts about that person."""
+    """The keys that a statement ends, of those that stand: with a person what is about them, with a job its boss."""
     meant = _meant(said, standing)
-    also = [f"{meant}:{about}" for about in sorted(ABOUT)] if meant and is_someone(meant) else []
+    left_job = said.key == "company" and said.sources and (meant or not said.value)
+    people = [meant] if meant and is_someone(meant) else ["boss", "manager"] if left_job else []
+    also = [key for who in people for key in (who, *(f"{who}:{about}" for about in sorted(ABOUT)))]
     avoids, _, food = said.key.partition(":")
     if avoids == "avoids" and "diet" in standing and standing["diet"].value in _RULED_OUT.get(food, ()):
         also.append("diet")
-    return [key for key in (meant, *also) if key in standing]
+    return [key for key in dict.fromkeys((meant, *also)) if key in standing]
 
 
 def _meant(said: Statement, standing: _Standing) -> str:

@@ -112,7 +112,7 @@ _AT_SCHOOL: Final = rule(
     r"i went to (?=(?:the )?(?-i:[A-Z])[^.,;!?]{1,40}\b(?-i:University|College|Polytechnic|State)\b)"
     r"(?!.*\b(?:for|to)\b)",
 )
-_LOOKS: Final = "(?:(?:old|used|new|red|blue|black|white|silver|grey|gray|green) )?"
+_LOOKS: Final = "(?:(?:old|used|second-?hand|new|red|blue|black|white|silver|grey|gray|green) )?"
 _DRIVE: Final = rule(rf"(?:{_WE} drive|(?:my|our) (?:(?:new|current|family) )?car is) (?:an? |the )?{_LOOKS}")
 _DRIVE_NO_MORE: Final = rule(
     f"(?:{_NO_MORE.format('drive', 'driving')} |{_DROPPED.format('drive')})(?:an? |the )?",
@@ -127,7 +127,10 @@ _NO_OTHER: Final = r"(?:(?!\b(?:my|our|his|her|an?|(?:and|but) the)\b)[^.!?\n])*
 _HAPPENED: Final = any_of(
     "is was got gets kept keeps broke breaks died failed had has needed needs started stopped wouldn't didn't cost"
 )
-_BOUGHT_A: Final = r"(?:i|we)(?:'ve| have)?(?: (?:just|finally|recently))? bought (?:ourselves |myself )?an? " + _LOOKS
+_BOUGHT_A: Final = (
+    r"(?:i|we)(?:'ve| have)?(?: (?:just|finally|recently))? bought (?:ourselves |myself )?an? (?:new car, an? )?"
+    + _LOOKS
+)
 _THE_CAR: Final = rule(
     rf"(?:^|[.!?\n])\s*(?P<words>(?:(?:my|our) {_LOOKS}(?:car is an? {_LOOKS}{_CARS}\b"
     rf"|(?:car|(?P<car>(?-i:{_CARS}(?: [A-Z0-9][\w-]*){{0,2}}))) {_HAPPENED}\b)"
@@ -138,7 +141,8 @@ _LINKS: Final = any_of(
     "and but so n for with to that in on at through into over past like from around up down any anymore"
 )
 _BOUGHT: Final = rule(
-    rf"{_BOUGHT_A}(?!(?:Mini|Smart|Seat|Genesis|Lincoln|Tesla Powerwall)\b)((?-i:{_CARS}(?: [A-Z0-9][\w-]*){{0,3}}))"
+    rf"{_BOUGHT_A}(?!(?:Mini|Smart|Seat|Genesis|Lincoln|Tesla Powerwall)\b)"
+    rf"((?-i:{_CARS}(?: [A-Z0-9][\w-]*){{0,3}}(?: (?:hybrid|estate))?))"
     r"(?=\s*(?:[.!]|$|(?:last|this) (?:week|month|year|weekend)\b|yesterday\b|today\b|,? (?:and|so|but) (?:i|we)\b))"
 )
 """Who buys a car for themselves drives it; one for parts, or for a daughter, is another matter."""

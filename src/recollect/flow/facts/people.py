@@ -56,6 +56,7 @@ PEOPLE: Final = frozenset(KEYS.values())
 FEW: Final = frozenset({"sister", "brother", "son", "daughter", *PETS.values()})
 """Relatives of whom a user mostly has one or two: where one is known, that one is meant without a name."""
 PARTNERS: Final = word_set("wife husband spouse partner girlfriend boyfriend fiance")
+AT_WORK: Final = word_set("boss manager colleague")
 OTHERS_IN_TIME: Final = word_set("boss manager girlfriend boyfriend partner") | {*SEEN.values()}
 """Those whose place another may take: what was known of the one is not so of the other."""
 ABOUT: Final = word_set("place company role age birthday diet allergy")

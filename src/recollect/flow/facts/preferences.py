@@ -100,7 +100,8 @@ _SMALL_TOOLS: Final = any_of(
     """vs_?code neovim vim emacs python rust java javascript typescript django react postgres(?:ql)?(?:_\\d+)? mysql
     sqlite docker kubernetes aws azure gcp linux ubuntu arch windows(?:_\\d+)? macos chrome firefox safari notion
     obsidian slack jira excel chatgpt copilot figma photoshop github gitlab confluence trello asana zoom tmux git
-    terraform (?:an_)?iphone(?:_\\d+)? (?:an_)?android"""
+    terraform pytest ruff mypy npm pnpm redis mongodb kafka flask fastapi node(?:\\.?js)? vue angular svelte jest
+    laravel ansible jenkins webpack vite (?:an_)?iphone(?:_\\d+)? (?:an_)?android"""
 )
 _USE_SMALL: Final = rule(
     f"{_AT_WORK}(?:(?:i|we)(?: (?:mostly|mainly|currently|now|still|also))*|i(?:'m| am)) (?:use|using) (?:both )?",
@@ -146,12 +147,28 @@ _THAT_HOLDS: Final = (
 _AND_OVER: Final = (
     r"(?=\s*(?:[.!;)]|$|,(?! (?:if|unless|except)\b)|(?:please|pls|lol|thanks|because|since|as|i|i'm)\b))"
 )
+_CODES: Final = any_of(
+    "commit push force-push merge deploy release rebase squash open run write add use edit touch change"
+)
+_CODE: Final = (
+    any_of(
+        """branch pull_requests? prs? merge_requests? commits? unit_tests? tests? test_suite linter type_hints?
+        docstrings? migrations? changelog"""
+    )
+    + rf"|{any_of('main master develop production prod')}(?=\s*(?:[.,!;)]|$)| (?:without|before|after)\b)"
+)
+_WORK_ON_CODE: Final = (
+    rf"{_CODES}(?:(?!\b(?:if|unless|except|again|today|now)\b)[^.,!?;:]){{0,40}}? "
+    rf"(?:{_CODE})(?![\w'-])[^.,!?;:]{{0,40}}?"
+)
 _ASKED: Final = rule(
     rf"(?:please )?(never|always|don't|do not) (?:ever )?({_THAT_HOLDS}){_AND_OVER}",
     rf"(?:please )?(never|always) ((?:{_OFFERS}|{_BROUGHT}) me "
     rf"(?:(?!\b(?:if|unless|when|until|except|again|today|now)\b)[^.,!?;:]){{3,60}}?){_AND_OVER}",
+    rf"(?:please )?(never|always|(?:don't|do not) ever) ({_WORK_ON_CODE}){_AND_OVER}",
 )
-"""What is to be done or left as a rule: at some hours, or for the one who asks. What is true of all is no wish."""
+"""What is to be done or left as a rule: at some hours, for the one who asks, in code. What is true of all is none."""
+_AND_ASKED: Final = rule("[,;] (?:and |but )?")
 
 
 def preferences(clause: Clause) -> Iterator[Found]:
@@ -167,10 +184,12 @@ def preferences(clause: Clause) -> Iterator[Found]:
             yield found(clause, PREFERENCE, "prefers", what.text, what.end, 0.85)
         if (over := _RATHER_THAN.match(text, what.end)) and (less := thing(text, over.end())):
             yield found(clause, PREFERENCE, "prefers", less.text, less.end, ended=True)
-    if match := _ASKED.match(text):
-        group = match.lastindex or 2
+    end = 0
+    while match := _ASKED.match(text, end):
+        group, end = match.lastindex or 2, match.end()
         how = "always" if match[group - 1].lower() == "always" else "never"
-        yield found(clause, PREFERENCE, "asked", f"{how} {match[group]}", match.end(), 0.85)
+        yield found(clause, PREFERENCE, "asked", f"{how} {match[group]}", end, 0.85)
+        end = more.end() if (more := _AND_ASKED.match(text, end)) else len(text)
     yield from _tools(clause)
 
 

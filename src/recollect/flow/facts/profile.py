@@ -60,6 +60,7 @@ _LIVE: Final = rule(
 )
 _MOVED: Final = rule(
     f"{_HAVE} (?:moved|relocated)(?: (?:back|over|here|away|down|up))? to ",
+    rf"{_HAVE} moved into (?:an?|my|our|the) (?:[\w-]+ ){{0,2}}(?:flat|apartment|house|home|place|studio|condo) in ",
     f"i(?:'ve| have)?{_LATELY} (?:moved|relocated)(?: (?:back|over|here))? from [^,.;]{{2,40}}? to ",
 )
 _A_WHILE: Final = (
@@ -137,7 +138,8 @@ _NOW_AT: Final = rule(
 _JOBLESS: Final = rule(
     r"i(?:'ve)?(?: just)? (?:quit|lost|left) my (?:old )?job\b(?! at (?-i:[A-Z])[^,.;!?]+ (?:and|to join)\b)",
     r"i (?:just )?(?:got|was|have been) (?:laid off|fired|let go|made redundant)\b",
-    rf"i(?:'ve| have)?(?: just| finally)? (?:resigned|handed in my (?:notice|resignation)){STOP}",
+    r"i(?:'ve| have)?(?: just| finally)? (?:resigned|handed in my (?:notice|resignation))"
+    rf"(?: at (?-i:[A-Z])[^,.;!?]{{1,40}}?)?{STOP}",
 )
 _QUIT: Final = rule(r"i(?:'ve| have)?(?: just| finally)? quit(?: today| yesterday| this \w+| last \w+)?\.?$")
 _OF_WORK: Final = rule(
@@ -167,7 +169,12 @@ _NOT_AS: Final = rule(
     "i(?: no longer work|(?:'ve)? stopped working) as (?:an? |the )?",
     r"i (?:don't|do not) work as (?:an? |the )?(?=.{1,60}\bany ?more\b)",
 )
-_NO_ROLE: Final = rule(rf"{AM} (retired|unemployed|self-employed)\b(?! (?:from|and|but))")
+_NO_ROLE: Final = rule(
+    rf"{AM} (retired|unemployed|self-employed)\b(?! (?:from|and|but))",
+    r"i(?:'ve| have)?(?: (?:just|finally|recently))? (retired)"
+    rf"(?: (?:last|this) \w+| in (?:\d{{4}}|(?-i:[A-Z])\w+)| (?:\w+ )?\w+ (?:years?|months?|weeks?) ago)?{STOP}"
+    r"(?![^.!?]*\b(?:hurt|back|again|return\w*|consult\w*|race|match|lap|set)\b)",
+)
 _OLD: Final = rule(r"(\d{1,3})[- ]years?[- ]old(?=,? )")
 _AT, AS_FROM = rule(",? (?:at|for|with) "), rule(",?(?: originally)? from ")
 _BASED: Final = rule(",?(?: (?:and|but|now|currently))* (?:(?:based|living|live) in |(?<=now )in )")
@@ -307,7 +314,10 @@ def _quit(clause: Clause) -> re.Match[str] | None:
 def _roles(clause: Clause) -> Iterator[Found]:
     text = clause.text
     if match := _NO_ROLE.match(text):
-        yield found(clause, PROFILE, "role", match[1].lower(), match.end())
+        status = match[match.lastindex or 1].lower()
+        if status != "self-employed":
+            yield found(clause, PROFILE, "company", "", match.end(), ended=True)
+        yield found(clause, PROFILE, "role", status, match.end())
     elif _NOT_ROLE.match(text):
         yield from read_after(clause, _NOT_ROLE, role, "role", ended=True)
     elif (match := _NOT_AS.match(text)) and (what := thing(text, match.end(), stops=LINKED)):

@@ -11,6 +11,7 @@ from recollect.flow.facts.food import ALLERGIC, DIETS, EATS
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.names import forename
 from recollect.flow.facts.people import (
+    AT_WORK,
     CALLED,
     COUPLES,
     FRIENDS,
@@ -48,7 +49,9 @@ _STILL: Final = (
 _MY: Final = rule(rf"(?:my|our) {_KIND}{_WHO}(?:\b|(?=s (?:name|called|birthday)\b))")
 _MENTIONED: Final = rule(rf"\b(?:my|our) {_KIND}{_WHO},? (?=(?-i:[^\W\d_a-z]))")
 _OWN: Final = re.compile("my |our ")
-_MAY_TELL: Final = small(" (?:is|lives|resides|moved|relocated|works|turns|turned|became|no longer)\\b|'s ")
+_MAY_TELL: Final = small(
+    " (?:is|lives|resides|moved|relocated|works|turns|turned|became|no longer|left|quit|lost|got|was|retired)\\b|'s "
+)
 _WHO_IS: Final = rule(r",? who\b")
 _NAMING: Final = rule(r"\bnam(?:e|ed|ing) $")
 _GOT: Final = f"(?:i|we)(?:'ve| have)?(?: {any_of('also just recently')})* (?:have|got|adopted)"
@@ -57,7 +60,8 @@ _LATELY: Final = r"(?: (?:today|yesterday|recently|(?:last|this) \w+))?"
 _BY_NAME: Final = "(?: who is| who's|,)? (?:named|called) "
 _HAVE: Final = rule(
     f"{_GOT} an?(?:other)? {_KIND}{_WHO}"
-    rf"(?:{_BY_NAME}|, (?=(?-i:[A-Z])\S+(?: (?:and|who)\b|[.,!;]|$))|{_LATELY}(?:[.!]+|,| and|, and)? {NAMES_THEM} )"
+    rf"(?:(?:, an? [\w-]+(?: [\w-]+)?)?{_BY_NAME}"
+    rf"|, (?=(?-i:[A-Z])\S+(?: (?:and|who)\b|[.,!;]|$))|{_LATELY}(?:[.!]+|,| and|, and)? {NAMES_THEM} )"
 )
 _NEW: Final = rule(rf"{_GOT} a new ({'|'.join(ONE)})\b")
 _WHOSE_NAME: Final = rule(rf"(?:{_BY_NAME}|[.!,]?(?: and)? {NAMES_THEM} |,? (?=(?-i:[A-Z])))")
@@ -122,6 +126,9 @@ _DIED: Final = rule(
     rf"{_STILL} (?:died|passed away|is dead)\b(?! (?:laughing|inside|of laughter|a little|down|off|out)\b)"
     rf"(?! in (?:\w+ ){{1,2}}{_TOLD}\b)"
 )
+_FIRED: Final = "(?:got|was|has been) (?:fired|sacked|laid off|let go|made redundant)"
+_QUIT: Final = rule(rf"{_STILL} (?:left (?:the|our) (?:company|firm|team)|quit|resigned|retired|{_FIRED}){_WHEN}")
+_MOVED_OUT: Final = rule(rf"{_STILL} moved out{_WHEN}")
 _WE_PARTED: Final = rule(
     rf" and i(?:'ve| have)?(?: {any_of('just recently finally now got are have officially')})*"
     rf" (?:divorced|separated|split up|broke up|broken up){_WHEN}"
@@ -157,6 +164,14 @@ _AND_IS: Final = f"(?:{_STILL}(?: is|'s)|,? and)"
 _EATS: Final = rule(rf"{_AND_IS} (?:an? )?(?:strict |lifelong )?{DIETS}{EATS}")
 _ALLERGIC: Final = rule(rf"{_AND_IS}{ALLERGIC}", "'s allergy is to ")
 _WORKS: Final = rule(f"{_STILL} (?:works|is working|started working|started) (?:at|for) ")
+_WORKS_NO_MORE: Final = rule(
+    r" no longer works (?:at|for) | (?:doesn't|does not) work (?:at|for) (?=.{1,60}\bany ?more\b)",
+    rf"{_STILL} (?:left|quit)(?: (?:his|her|their) job at)? (?=(?-i:[A-Z][\w'-]*(?: [A-Z&][\w'-]*)*){_WHEN})",
+)
+_JOBLESS: Final = rule(
+    rf"{_STILL} (?:(?:quit|lost|left) (?:his|her|their) job|{_FIRED}|retired){_WHEN}",
+    rf"{_STILL}(?: is|'s)(?: now)? (?:retired|unemployed|out of work){_WHEN}",
+)
 _IS_A: Final = rule(f"{_STILL}(?: works as| is|'s| became) (?:an? |the )", ", (?:an? |the )")
 _AT: Final = rule(" (?:at|for) ")
 _AGED: Final = rule(
@@ -304,8 +319,10 @@ def _is_no_name(text: str, start: int) -> bool:
 
 
 def _lost(text: str, word: str, end: int) -> re.Match[str] | None:
-    """The words that say that someone died or, of a partner, that they parted."""
-    return _DIED.match(text, end) or (_PARTED.match(text, end) if KEYS[word.lower()] in PARTNERS else None)
+    """The words that say that someone died or, of a partner, a colleague or a flatmate, that they parted."""
+    who = KEYS[word.lower()]
+    parted = _PARTED if who in PARTNERS else _QUIT if who in AT_WORK else _MOVED_OUT if who == "roommate" else _DIED
+    return _DIED.match(text, end) or parted.match(text, end)
 
 
 def _given_away(clause: Clause, gave: re.Match[str]) -> Iterator[Found]:
@@ -342,7 +359,9 @@ def _each_about(clause: Clause, who: str, end: int) -> Iterator[Found]:
         if lasts(clause, fact):
             yield fact
         end = fact.span[1] - clause.offset
-        if fact.key == f"{who}:company":
+        if fact.key == f"{who}:company" and not fact.value:
+            yield replace(fact, key=f"{who}:role")
+        elif fact.key == f"{who}:company":
             yield from read_after(clause, AS_ROLE, role, f"{who}:role", end)
         if fact.key == f"{who}:role":
             yield from read_after(clause, _AT, firm, f"{who}:company", end)
@@ -353,15 +372,22 @@ def _next_about(clause: Clause, who: str, end: int) -> Found | None:
     left = _LEFT.match(text, end)
     if (match := left or _LIVES.match(text, end)) and (where := place_name(text, match.end())):
         return found(clause, PROFILE, f"{who}:place", where.text, where.end, ended=left is not None)
-    if (match := _WORKS.match(text, end)) and (where := firm(text, match.end())):
-        return found(clause, PROFILE, f"{who}:company", where.text, where.end)
     if (match := _IS_A.match(text, end)) and (what := role(text, match.end())):
         return found(clause, PROFILE, f"{who}:role", what.text, what.end)
     if (match := _AGED.match(text, end)) and 0 < (age := years(match[1])) < 116:
         return found(clause, PROFILE, f"{who}:age", str(age), match.end())
     if (match := _BORN.match(text, end)) and (day := birthday(clause, match.end())):
         return found(clause, PROFILE, f"{who}:birthday", day.text, day.end)
-    return _food(clause, who, end)
+    return _job(clause, who, end) or _food(clause, who, end)
+
+
+def _job(clause: Clause, who: str, end: int) -> Found | None:
+    """Where someone works, or no longer does; without a value where they have no job."""
+    over = _WORKS_NO_MORE.match(clause.text, end)
+    if (match := over or _WORKS.match(clause.text, end)) and (where := firm(clause.text, match.end())):
+        return found(clause, PROFILE, f"{who}:company", where.text, where.end, ended=over is not None)
+    match = _JOBLESS.match(clause.text, end)
+    return found(clause, PROFILE, f"{who}:company", "", match.end(), ended=True) if match else None
 
 
 def _food(clause: Clause, who: str, end: int) -> Found | None:
