@@ -18,7 +18,7 @@ from recollect.flow.facts.corrections import meant
 from recollect.flow.facts.known import Knowing, opposite, turn
 from recollect.flow.facts.people import CALLED
 from recollect.flow.facts.phrases import slug
-from recollect.flow.facts.tell import HOLDS_SEVERAL, Told, asked_by, limited, tell
+from recollect.flow.facts.tell import HOLDS_SEVERAL, Told, asked_by, tell
 from recollect.layers.marks import check_there, learned, read_to, said_before, set_read_to
 from recollect.recent import Recent
 from recollect.settings import DEFAULTS
@@ -93,8 +93,8 @@ class _Kept:
         if not (standing := self.known_at(until).standing):
             return ()
         want = wanted(question, standing)
-        told = tell(standing, frozenset(query_words(question)), at, self.words_of, want.prefers)
-        return limited(told, lambda fact: MOST_ASKED if want.fits(fact) else most)
+        asked = frozenset(query_words(question))
+        return tell(standing, asked, at, self.words_of, want.prefers, lambda fact: MOST_ASKED if want.fits(fact) else most)
 
     def known_at(self, until: int | None) -> Known:
         """What is known, or was at an earlier position of the log."""
