@@ -90,11 +90,11 @@ class _Kept:
 
     def told(self, question: str, at: datetime, until: int | None, most: int) -> Iterable[Told]:
         """The facts that hold, or held at an earlier position of the log, best first, and `most` of a section."""
-        if not (standing := self.known_at(until).standing):
+        if not (facts := self.known_at(until).standing):
             return ()
-        want = wanted(question, standing)
+        want = wanted(question, facts)
         asked = frozenset(query_words(question))
-        return tell(standing, asked, at, self.words_of, want.prefers, lambda fact: MOST_ASKED if want.fits(fact) else most)
+        return tell(facts, asked, at, self.words_of, want.prefers, lambda one: MOST_ASKED if want.fits(one) else most)
 
     def known_at(self, until: int | None) -> Known:
         """What is known, or was at an earlier position of the log."""
