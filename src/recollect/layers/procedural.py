@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from recollect.answers import Candidate
 from recollect.errors import ConfigError, Conflict, DiskFull, StoreUnavailable
-from recollect.flow.patterns import derive, hints, most_asked
+from recollect.flow.patterns import Hint, derive, hints, most_asked
 from recollect.flow.tally import Recurring, Tally
 from recollect.layers.marks import check_cited, drop_citing, learned
 from recollect.patterns import Patterns
@@ -40,6 +40,8 @@ JOB: Final = Job("patterns", key="patterns", delay=60.0)
 KIND: Final = "pattern"
 PART: Final = 1_000
 """Messages in a part."""
+KEPT: Final = 256
+"""Users whose hints are remembered."""
 
 _WORD: Final = re.compile(r"[^\W_]+")
 _CHAT: Final = """
@@ -120,7 +122,7 @@ class Procedural:
         kept = self._kept(_owner(scope), as_of)
         offered, learned = list[Candidate](), (kept.id,) if kept else ()
         room = math.inf if self.max_tokens is None else self.max_tokens
-        for n, hint in enumerate(hints(Patterns.from_dict(json.loads(kept.value["patterns"]))) if kept else ()):
+        for n, hint in enumerate(_hints(kept.value["patterns"]) if kept else ()):
             tokens = self.count(f"{hint.text}\n")
             out = "" if tokens <= room else "over the tokens for hints"
             room -= 0 if out else tokens
@@ -256,6 +258,12 @@ def _owner(scope: Scope | None) -> Scope:
     if scope is None or scope.user is None:
         raise ConfigError("patterns are those of a user: name one in the scope")
     return scope.owner
+
+
+@remembered(KEPT)
+def _hints(patterns: str) -> list[Hint]:
+    """What a model should know of patterns, from their JSON: the same for every context until the next analysis."""
+    return hints(Patterns.from_dict(json.loads(patterns)))
 
 
 def _cites(patterns: Patterns) -> tuple[tuple[str, str], ...]:

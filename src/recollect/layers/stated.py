@@ -12,7 +12,7 @@ from recollect.answers import Fact
 from recollect.flow.facts import Known, Statement, known
 from recollect.flow.facts.asked import wanted
 from recollect.flow.facts.known import Knowing, turn
-from recollect.flow.facts.tell import Told, asked_by, limited, tell
+from recollect.flow.facts.tell import Told, asked_by, tell
 from recollect.store.words import query_words, words
 
 LEARNED_WITHIN: Final = timedelta(hours=1)
@@ -60,11 +60,11 @@ class Stated:
 
     def told(self, question: str, at: datetime, until: int | None, most: int) -> Iterable[Told]:
         """The facts that hold, or held at an earlier position of the log, best first, and `most` of a section."""
-        if not (standing := self.known_at(until).standing):
+        if not (facts := self.known_at(until).standing):
             return ()
-        want = wanted(question, standing)
-        told = tell(standing, frozenset(query_words(question)), at, self.words_of, want.prefers)
-        return limited(told, lambda fact: MOST_ASKED if want.fits(fact) else most)
+        want = wanted(question, facts)
+        asked = frozenset(query_words(question))
+        return tell(facts, asked, at, self.words_of, want.prefers, lambda one: MOST_ASKED if want.fits(one) else most)
 
     def known_at(self, until: int | None) -> Known:
         """What is known, or was at an earlier position of the log."""

@@ -12,9 +12,12 @@ from recollect.flow.days import MONTH
 from recollect.flow.facts.found import Found
 from recollect.flow.facts.people import ABOUT, FRIENDS, KEYS, PARTNERS, PEOPLE, PETS, PLURALS, SEEN
 from recollect.flow.facts.wording import any_of, rule, word_set
+from recollect.recent import remembered
 
 MAX_QUESTION: Final = 300
 """Characters of a question: a longer text asks for nothing that is looked for here."""
+KEPT: Final = 4_096
+"""How many keys are remembered with whom they are about."""
 
 _KNOW: Final = any_of(
     """know knew remember recall learn(?:ed|t)? noted? stored? kept keep saved? memori[sz]ed? tell told find found got
@@ -280,6 +283,8 @@ class Wanted:
 
     def fits(self, fact: Fact) -> bool:
         """Whether a fact is of a kind that the question asks for."""
+        if not (self.everything or self.keys or self.people):
+            return False  # as most questions ask for none, and there may be hundreds of facts
         first, *rest = fact.key.split(":")
         if first not in PEOPLE:
             return self.everything or first in self.keys
@@ -293,10 +298,15 @@ class Wanted:
 
 def someone(fact: Fact | Found) -> str:
     """Whom a fact is about, if not the user: "wife", "sister:nadia"."""
-    who, _, about = fact.key.rpartition(":")
-    if fact.key.partition(":")[0] not in PEOPLE:
+    return _someone(fact.key)
+
+
+@remembered(KEPT)
+def _someone(key: str) -> str:
+    who, _, about = key.rpartition(":")
+    if key.partition(":")[0] not in PEOPLE:
         return ""
-    return who if who and about in ABOUT else fact.key
+    return who if who and about in ABOUT else key
 
 
 def asks_for_all(question: str) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from typing import Final
+from operator import itemgetter
+from typing import Final, NamedTuple
 
 from recollect.answers import Fact
 from recollect.flow.days import written
@@ -58,14 +58,13 @@ HOLDS_SEVERAL: Final = VALUED | {*SEVERAL.values(), *MANY.values()}
 """Those with several values, and the relatives, friends and pets of whom a user may have several: "sister:nadia"."""
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(NamedTuple):
     """A fact as a line, its section, and how well it fits; `out` says why it is better left out."""
 
     fact: Fact
     section: str
     score: float
-    out: str = ""
+    out: str
 
     @property
     def line(self) -> str:
@@ -78,32 +77,23 @@ def tell(
     asked: frozenset[str],
     at: datetime,
     words: Callable[[Fact], frozenset[str]],
-    asked_for: Callable[[Fact], bool] = lambda _: False,
-) -> list[Told]:
+    asked_for: Callable[[Fact], bool],
+    most: Callable[[Fact], int],
+) -> Iterator[Told]:
     """The facts, best first: by words they share with the question, then by confidence and newness.
 
     Those that the question asks for by what they are count as if they shared a word more. Of two that share as many,
-    what the user says of themselves comes before what they say of others.
+    what the user says of themselves comes before what they say of others. What is past its day, or comes in a section
+    after `most` others of it, is marked as out.
     """
-    told = [
-        Told(
-            fact,
-            "profile" if fact.type == "user_profile" else "facts",
-            _score(fact, len(asked & words(fact)) + asked_for(fact), at),
-            "past its day" if fact.valid_to and fact.valid_to <= at else "",
-        )
-        for fact in facts
-    ]
-    return sorted(told, key=lambda one: (-one.score, one.fact.key))
-
-
-def limited(told: Iterable[Told], most: Callable[[Fact], int]) -> Iterator[Told]:
-    """The same; what comes in a section after `most` others of it is marked as out."""
+    scored = [(-_score(fact, len(asked & words(fact)) + asked_for(fact), at), fact.key, fact) for fact in facts]
     taken = Counter[str]()
-    for one in told:
-        over = not one.out and taken[one.section] >= most(one.fact)
-        taken[one.section] += not (over or one.out)
-        yield replace(one, out="limit") if over else one
+    for score, _, fact in sorted(scored, key=itemgetter(0, 1)):
+        section = "profile" if fact.type == "user_profile" else "facts"
+        past = fact.valid_to and fact.valid_to <= at
+        out = "past its day" if past else "limit" if taken[section] >= most(fact) else ""
+        taken[section] += not out
+        yield Told(fact, section, -score, out)
 
 
 def _score(fact: Fact, shared: int, at: datetime) -> float:
