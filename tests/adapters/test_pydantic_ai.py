@@ -33,7 +33,7 @@ from pydantic_ai.messages import (
     UploadedFile,
     UserPromptPart,
 )
-from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import UsageLimits
 
@@ -182,6 +182,26 @@ def test_of_a_stream_that_breaks_what_was_said_is_kept_and_marked(
         asyncio.run(ask())
     (_, answer) = memory.session("trip", user="ada").history()
     assert (answer.text, answer.metadata) == ("In Oslo", {"partial": True})
+
+
+@pytest.mark.parametrize("words", ["", "Let me look."])
+def test_of_an_answer_that_breaks_amid_a_call_the_words_are_kept(memory: Memory, words: str) -> None:
+    async def stream(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
+        if words:
+            yield words
+        yield {0: DeltaToolCall("weather", '{"city": "Os', tool_call_id="call_1")}
+        raise ConnectionError("gone")
+
+    async def ask() -> None:
+        agent = Agent(FunctionModel(stream_function=stream), capabilities=[Remember(memory, "ada", session="trip")])
+        async with agent.run_stream("Where?") as result:
+            await result.get_output()
+
+    with pytest.raises(ConnectionError):
+        asyncio.run(ask())
+    kept = memory.session("trip", user="ada").history()
+    assert [message.text for message in kept] == (["Where?", words] if words else ["Where?"])
+    assert not any(message.tool_calls for message in kept)
 
 
 def test_a_return_that_waited_for_approval_beside_another_is_kept_once(memory: Memory) -> None:

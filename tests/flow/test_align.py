@@ -91,6 +91,13 @@ def test_what_ends_with_the_last_that_is_known_waits_for_its_answer() -> None:
     assert not compare(known, []).again
 
 
+def test_an_answer_that_broke_off_leaves_a_question_to_be_answered() -> None:
+    known = asked("hi", "hello", "where")
+    broken = [*known, Message("assistant", "by tr", metadata={"partial": True})]
+    assert not compare(broken, known).again and not compare(broken, known).changed
+    assert compare([*broken, Message("assistant", "by train")], known).again
+
+
 def test_a_history_is_changed_unless_it_goes_on_or_ends_with_an_earlier_question() -> None:
     a, b, c, d = known = asked(*"abcd")
     assert not any(compare(known, said).changed for said in ([a, b, c, d], [c, d, *asked("e")], [a, b], [b, c], []))

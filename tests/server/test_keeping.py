@@ -24,3 +24,24 @@ def test_a_history_edited_far_back_is_known_up_to_there(questions: list[str], da
         said = [message.text for message in chat.history() if message.role == "user"]
         assert said == [*questions, "edited"]
         assert len(chat.history()) == 2 * len(said)
+
+
+def test_a_long_conversation_edited_near_its_beginning_is_known_up_to_there() -> None:
+    with Memory.open(":memory:", embedder=None) as memory:
+        chat, trunk = memory.session("trip", user="ada"), list[Message]()
+
+        def say(history: list[Message], text: str) -> list[Message]:
+            asked = [*history, Message("user", text)]
+            return [*asked, keep_answer(chat, keep(chat, asked).last, Message("assistant", f"Answer to {text}"))]
+
+        for n in range(60):
+            trunk = say(trunk, f"Question {n}")
+        branch = trunk[:4]
+        for n in range(60):
+            branch = say(branch, f"Other question {n}")
+        edited = [*branch[:20], Message("user", "edited")]
+        kept = keep(chat, edited)
+        assert kept.changed and not kept.again
+        assert [message.text for message in chat.history(limit=1_000)] == [
+            message.text for message in (*trunk, *branch[4:], edited[-1])
+        ]

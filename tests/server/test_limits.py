@@ -12,7 +12,7 @@ from prometheus_client import Gauge
 
 from recollect.errors import RateLimited
 from recollect.server.limits import CALLERS, Rate, Streams, too_deep
-from recollect.server.problems import Refused, reply
+from recollect.server.problems import Refused, reply, told
 from tests.server.running import running
 
 ADA = {"user": "ada", "session": "trip"}
@@ -63,6 +63,13 @@ def test_a_body_that_is_too_large_or_too_deep_is_refused_before_it_is_read() -> 
 def test_a_caller_is_told_to_wait_as_long_as_the_model_asks_for() -> None:
     assert reply(RateLimited("slow down", 1.2)).headers["Retry-After"] == "2"
     assert reply(RateLimited("slow down", 0)).headers["Retry-After"] == "1"
+
+
+def test_how_long_a_limit_of_the_model_holds_is_said_where_no_header_can_say_it() -> None:
+    assert told(RateLimited("slow down", 3_599.5))["next"] == "try again in 3,600 seconds"
+    assert told(RateLimited("slow down", 0))["next"] == "try again in 1 second"
+    assert told(RateLimited("slow down"))["next"] == "try again in a moment"
+    assert "paid for" in told(RateLimited("no quota", passing=False))["next"]
 
 
 def test_a_caller_that_comes_too_often_has_to_wait() -> None:

@@ -83,6 +83,7 @@ def test_what_a_model_of_ours_can_not_answer_with_is_refused(
     refused = service.http.post("/v1/chat/completions", json={**asked, **field})
     assert refused.status_code == 422
     assert f"recall: can't do {next(iter(field))} here" in refused.json()["error"]["message"]
+    assert service.http.get("/sessions", params={"user": "ada"}).json()["items"] == []
 
 
 def test_fields_without_which_an_answer_is_the_same_are_taken(service: Running) -> None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import aclosing, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import openai
 import pytest
@@ -177,6 +178,21 @@ def test_a_stream_that_ends_before_the_answer_does_is_an_error(proxy: Running, p
     with pytest.raises(openai.APIError, match="ended the stream before the answer did: your message is kept"):
         list(ask(client(proxy), HELLO, stream=True))
     assert [dict(m.metadata) for m in proxy.memory.session("trip", user="ada").history()][1:] == [{"partial": True}]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_the_answer_to_a_question_asked_again_after_one_that_broke_off_is_kept(
+    proxy: Running, provider: Provider, stream: bool
+) -> None:
+    first = words(ask(client(proxy), HELLO), stream=False)
+    history: Any = [HELLO, {"role": "assistant", "content": first}, {"role": "user", "content": "Since when?"}]
+    provider.fail("no_end")
+    with pytest.raises(openai.APIError):
+        list(ask(client(proxy), *history, stream=True))
+    whole = words(ask(client(proxy), *history, stream=stream), stream)
+    assert said(proxy)[-1] == ("assistant", whole)
+    ask(client(proxy), *history)
+    assert len(said(proxy)) == 5
 
 
 def test_fields_that_are_not_as_openai_has_them_fail_no_stream(service: Running) -> None:

@@ -104,7 +104,7 @@ class Remember(AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
         """Keep the response, and return it."""
-        await self._keep(ctx, _answer(response))
+        await self._keep(ctx, *_heard(response))
         return response
 
     async def after_run(self, ctx: RunContext[Any], *, result: AgentRunResult[Any]) -> AgentRunResult[Any]:
@@ -120,8 +120,8 @@ class Remember(AbstractCapability[Any]):
             return await handler()
         except BaseException:
             last = next(reversed(self._running.get(ctx.run_id, ())), None)
-            if isinstance(last, ModelResponse) and last.state == "interrupted" and last.parts:
-                await self._keep(ctx, _answer(last))
+            if isinstance(last, ModelResponse) and last.state == "interrupted":
+                await self._keep(ctx, *_heard(last))
             raise
         finally:
             for of_run in (self._running, self._asking, self._again):
@@ -282,6 +282,14 @@ def _answer(response: ModelResponse) -> Message:
     """What the model said, thought and called; marked as partial where the caller left before its end."""
     metadata = EMPTY if response.state == "complete" else PARTIAL
     return Message("assistant", tuple(_said(part) for part in response.parts), metadata=metadata)
+
+
+def _heard(response: ModelResponse) -> list[Message]:
+    """What is kept of an answer: of one that broke off no calls, which nobody answers."""
+    message = _answer(response)
+    if message.metadata == PARTIAL:
+        message = message.replace(content=tuple(part for part in message.parts if not isinstance(part, ToolCall)))
+    return [message] if message.parts else []
 
 
 def _said(part: ModelResponsePart) -> Part:

@@ -33,10 +33,15 @@ class Compared(NamedTuple):
 
     @property
     def again(self) -> bool:
-        """Whether all of it is known, and someone has spoken since."""
+        """Whether all of it is known, and someone has spoken since; an answer that broke off does not count."""
+        return not all(message.metadata.get("partial") for message in self._since)
+
+    @property
+    def _since(self) -> list[Message]:
+        """What was spoken since, where all of it is known."""
         found = _found(self.places)
-        since = self.known[max(found, default=0) + 1 :]
-        return 0 < len(self.places) == len(found) and any(message.role != "system" for message in since)
+        rest = self.known[max(found) + 1 :] if found and len(found) == len(self.places) else ()
+        return [message for message in rest if message.role != "system"]
 
     @property
     def changed(self) -> bool:
@@ -46,7 +51,7 @@ class Compared(NamedTuple):
         """
         found, known = _found(self.places), len(self.known)
         goes_on = self.places == [*range(known - len(found), known), *[None] * len(self.new)]
-        cut_short = self.again and self.said[-1].role == "user" and found == [*range(found[0], found[-1] + 1)]
+        cut_short = self._since and self.said[-1].role == "user" and found == [*range(found[0], found[-1] + 1)]
         return not goes_on and not cut_short
 
 

@@ -12,13 +12,14 @@ from typing import Final, NamedTuple
 
 from recollect.errors import Conflict
 from recollect.flow.align import Compared, compare, says, spoken
+from recollect.history import KNOWN
 from recollect.llm.model import PARTIAL
 from recollect.server.replies import to_json
 from recollect.session import Session
 from recollect.types import Message
 
 LOOK_BACK: Final = 64
-"""A second look compares this many kept messages more than twice as many as the caller sent."""
+"""A second look compares this many kept messages more than twice as many as the caller sent, and the first ones."""
 
 
 class Kept(NamedTuple):
@@ -39,7 +40,9 @@ def keep(chat: Session, sent: Sequence[Message]) -> Kept:
     said = [message for _, message in spoken(sent) if says(message)]
     found, last = _compared(chat, said, len(said))
     if None in found.places[:-1]:  # more than the last is new: it may be from further back
-        found, last = _compared(chat, said, 2 * len(said) + LOOK_BACK)
+        found, last = _compared(chat, said, 2 * len(said) + LOOK_BACK, first=len(said))
+    if found.changed and None in found.places[:-1]:  # the rest may be from a branch in between
+        found, last = _compared(chat, said, max(KNOWN, 2 * len(said)), first=len(said))
     kept = found.kept(chat.add_many(_named(found.new, last)) if found.new else ())
     return Kept(kept[-1] if kept else None, found.again, found.changed)
 
@@ -51,10 +54,12 @@ def _named(messages: Sequence[Message], last: str) -> Iterator[Message]:
         yield message.replace(id=last)
 
 
-def _compared(chat: Session, said: Sequence[Message], limit: int) -> tuple[Compared, str]:
-    """Compare what was said with the newest `limit` messages kept; also returns the id of the very newest."""
-    newest = chat.memory.store.log.read(chat.scope, limit=limit, reverse=True) if limit else []
-    known = [entry.message for entry in reversed(newest) if entry.message.role != "system"]
+def _compared(chat: Session, said: Sequence[Message], limit: int, first: int = 0) -> tuple[Compared, str]:
+    """Compare what was said with the `first` and the newest `limit` messages kept; also returns the newest one's id."""
+    log = chat.memory.store.log
+    newest = log.read(chat.scope, limit=limit, reverse=True) if limit else []
+    oldest = log.read(chat.scope, until=newest[-1].seq - 1, limit=first) if first and newest else []
+    known = [entry.message for entry in (*oldest, *reversed(newest)) if entry.message.role != "system"]
     return compare(known, said), newest[0].message.id if newest else repr(chat.scope)
 
 

@@ -199,6 +199,7 @@ class Turn:
 
     def _kept(self) -> tuple[Any, list[Message], int, Kept]:
         """Keep what was sent; returns the first request, its messages and their tokens, and what became of it."""
+        self.service.upstream.check(self.body)
         kept = keep(self.chat, self.sent)
         messages, tokens = self._first(kept)
         return self._prepared(messages), messages, tokens, kept

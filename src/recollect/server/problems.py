@@ -51,7 +51,7 @@ KNOWN: Final[dict[type[Exception], Known]] = {
     errors.NotFound: Known(404, "check the user, the session and the id"),
     errors.MigrationError: Known(500, "run this version's migration on the store, or another version"),
     errors.StoreError: Known(500, "run `recollect doctor` on the server"),
-    errors.RateLimited: Known(429, "wait as long as Retry-After says, then try again"),
+    errors.RateLimited: Known(429, "try again in a moment"),
     errors.ModelUnavailable: Known(503, f"{KEPT}ask again in a moment"),
     errors.ContextOverflow: Known(413, f"{KEPT}lower the budget, or use a model with a larger context"),
     errors.BadReply: Known(502, f"{KEPT}ask again, or look at the model's own log"),
@@ -63,6 +63,7 @@ KNOWN: Final[dict[type[Exception], Known]] = {
 TOO_LONG: Final = (errors.BudgetTooSmall, errors.ContextOverflow)
 """What OpenAI's clients know as `context_length_exceeded`."""
 NOT_TAKEN: Final = f"{KEPT}change what the model's server names and send it again"
+NOT_PAID: Final = "have what the service's key is paid for looked at, as the same request fails again"
 NOT_SERVED: Final = f"{KEPT}have the service's key and model looked at, as the same request fails again"
 
 
@@ -78,11 +79,20 @@ def known(error: Exception) -> Known:
     """What a caller gets for this error: by its own class, or the nearest one above it.
 
     What a model's server refuses is the caller's to change where it is the request that it refuses; a key or a model
-    that it does not know is the service's.
+    that it does not know is the service's. How long a limit holds stands in words, as a stream has no more headers.
     """
+    if isinstance(error, errors.RateLimited) and not error.passing:
+        return Known(429, NOT_PAID)
+    if isinstance(error, errors.RateLimited) and (seconds := _wait(error)):
+        return Known(429, f"try again in {seconds:,} second{'s' * (seconds > 1)}")
     if isinstance(error, errors.ModelUnavailable) and not error.passing:
         return Known(error.status, NOT_TAKEN) if error.status in REFUSED else Known(502, NOT_SERVED)
     return next(KNOWN[cls] for cls in type(error).__mro__ if cls in KNOWN)
+
+
+def _wait(error: errors.RateLimited) -> int | None:
+    """Whole seconds until a limit is over, None where that is not known."""
+    return None if error.retry_after is None else max(1, math.ceil(error.retry_after))
 
 
 def problem(status: int, name: str, detail: str, next: str, **more: Any) -> dict[str, Any]:
@@ -259,8 +269,8 @@ def reply(error: Exception, path: str = "") -> Response:
     shown, media = (openais(body), "application/json") if openai else (body, MEDIA)
     status = 400 if openai and isinstance(error, TOO_LONG) else body["status"]
     headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
-    if isinstance(error, errors.RateLimited) and error.retry_after is not None:
-        headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
+    if isinstance(error, errors.RateLimited) and (seconds := _wait(error)):
+        headers["Retry-After"] = str(seconds)
     if isinstance(error, errors.StoreUnavailable):
         headers["Retry-After"] = "1"
     if isinstance(error, errors.ModelError) and not error.passing:

@@ -53,6 +53,13 @@ class Translated:
     def _one(self) -> dict[str, Any]:
         return {"id": self.model.name, "object": "model", "created": 0, "owned_by": "recollect"}
 
+    def check(self, body: Mapping[str, Any]) -> None:
+        """Refuse a request for what the model can't answer with."""
+        if missed := [name for name, taken in ONLY.items() if body.get(name) not in taken]:
+            raise ConfigError(
+                f"{body['model']} can't do {' and '.join(missed)} here: leave that out, or serve an openai: model"
+            )
+
     def prepared(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """The request as it is."""
         return body
@@ -76,10 +83,6 @@ class Translated:
 
 
 def _asked(body: Mapping[str, Any]) -> dict[str, Any]:
-    if missed := [name for name, taken in ONLY.items() if body.get(name) not in taken]:
-        raise ConfigError(
-            f"{body['model']} can't do {' and '.join(missed)} here: leave that out, or serve an openai: model"
-        )
     return {
         "messages": parse(body["messages"], "openai"),
         "tools": body.get("tools") or (),

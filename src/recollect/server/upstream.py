@@ -84,6 +84,9 @@ class Passthrough:
         async with self._sent("GET", url, None) as response:
             return await _whole(response)
 
+    def check(self, body: Mapping[str, Any]) -> None:
+        """Do nothing: the server itself refuses what it does not take."""
+
     def prepared(self, body: Mapping[str, Any]) -> bytes:
         """The body as it is sent, in JSON; call it on a thread.
 
