@@ -40,7 +40,7 @@ def test_a_passage_ends_with_a_line_else_with_a_sentence_else_with_a_word() -> N
 
 
 def test_a_passage_shows_where_its_text_goes_on() -> None:
-    assert passage("one two three", 0, 13) == "one two three"
+    assert passage("one two three ", 0, 14) == "one two three "
     assert passage("one two three", 4, 8) == f"{CUT} two {CUT}"
     assert passage("one two three", 0, 4) == f"one {CUT}"
     assert passage("one two three", 8, 13) == f"{CUT} three"

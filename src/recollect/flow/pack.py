@@ -303,7 +303,9 @@ def _hit(group: list[_Line]) -> Hit:
 
 
 def passage(text: str, start: int, end: int) -> str:
-    """A part of a text with every cut marked."""
+    """A part of a text with every cut marked; all of it as it is."""
+    if (start, end) == (0, len(text)):
+        return text
     return f"{CUT * (start > 0)} {text[start:end].strip()} {CUT * (end < len(text))}".strip()
 
 

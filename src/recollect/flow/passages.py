@@ -1,4 +1,4 @@
-"""A long message cut into passages, which are ranked and quoted like turns: what a part of it says is found by itself."""
+"""A long message cut into passages, ranked and quoted like turns: what one part of it says is found by itself."""
 
 from __future__ import annotations
 

@@ -105,7 +105,8 @@ class Embedding:
         found = {item.id: item for message in messages for item in _passages(message)}
         known = {item.id for item in self.store.index.get(session, PASSAGE, list(found))} if found else set()
         new = [item for id, item in found.items() if id not in known]
-        self.store.index.put(session, new)
+        if new:
+            self.store.index.put(session, new)
         return bool(new)
 
     def cut_all(self, session: Scope) -> None:

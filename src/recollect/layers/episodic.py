@@ -135,6 +135,7 @@ class Episodic:
         chosen: _Chosen | None = None,
         here: str = "",
         shown: frozenset[str] = frozenset(),
+        *,
         whole: bool = False,
     ) -> Iterator[Moment]:
         """Read the ranked turns from the log, best first, as they are asked for, but for those erased or shown already.
