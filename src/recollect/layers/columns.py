@@ -31,8 +31,9 @@ A_FEW: Final = 32
 """Up to this many turns are taken in one by one; more, together."""
 FEW, COMMON = 1_000, 0.25
 """Among more than FEW turns, a word said more often than for COMMON of them tells little, and is not looked up."""
-A_SCOPE, A_TURN, A_WORD, A_KNOWN_WORD = 4_000, 160, 5, 200
-"""Bytes of memory, as measured: of an empty scope, of each turn, of each word in a turn, of each different word."""
+A_SCOPE, A_TURN, A_PASSAGE, A_WORD, A_KNOWN_WORD = 4_000, 160, 240, 5, 200
+"""Bytes of memory, as measured: of an empty scope, of each turn, of what more is known of each passage, of each word in
+a turn, of each different word."""
 PASSAGE: Final = "passage"
 """The kind of the index items that stand for the passages of a long message; their words are in the log alone."""
 ASSISTANTS = frozenset({"assistant", "ai", "bot", "model"})
@@ -162,7 +163,8 @@ class Columns:
     @property
     def bytes(self) -> int:
         """About how many bytes of memory this takes."""
-        return A_SCOPE + A_TURN * len(self) + A_WORD * self._said + A_KNOWN_WORD * len(self._postings)
+        turns = A_TURN * len(self) + A_PASSAGE * len(self.spans)
+        return A_SCOPE + turns + A_WORD * self._said + A_KNOWN_WORD * len(self._postings)
 
     def session(self, name: str) -> int:
         """The number of a session, -1 where it has no turns."""

@@ -156,7 +156,7 @@ class Episodic:
             places = dict(islice(new, size))
             if not places and ranking.count < most:
                 return
-            entries = there(self.store, asked.within, set(places.values()))
+            entries = there(self.store, asked.within, dict.fromkeys(places.values()))
             gone = [place for place, id in places.items() if id not in entries]
             if self._forget_erased(columns, gone) and not read:
                 ranking = self.ranker.rank(asked, ranking.matching)
