@@ -204,22 +204,24 @@ class Memory:
     def reindex(self, progress: store.Progress | None = None) -> int:
         """Build the keyword index anew; returns how many items it holds.
 
-        Messages and documents of all tenants that lack a vector get one in the background. Jobs for an embedder that
-        nobody runs any more are dropped.
+        Messages, passages of long ones and documents of all tenants that lack a vector get one in the background. Jobs
+        for an embedder that nobody runs any more are dropped.
         """
         check_given(progress=(progress, progress is None or callable(progress), "a function of two numbers"))
         items = self.store.reindex(progress)
         embedding.clear(self.store, self._background.learners.keys(), self.clock())
         if self._vectors:
             self._vectors.forget()
-            self._embed_all(self._vectors.embedder.name)
+            self._embed_all(self._vectors)
         self.wake()
         return items
 
-    def _embed_all(self, model: str) -> None:
+    def _embed_all(self, vectors: Embedding) -> None:
+        model = vectors.embedder.name
         for tenant in map(Scope, self.store.tenants()):
             self.store.jobs.enqueue(tenant, [embedding.job_for(model, embedding.CHUNK)])
             for session in store.each_session(self.store.log, tenant):
+                vectors.cut_all(session.scope)
                 self.store.jobs.enqueue(session.scope, [embedding.job_for(model)])
 
     def forget(self, scope: Scope, ids: Sequence[str] | None = None) -> Erased:

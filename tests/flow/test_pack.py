@@ -29,7 +29,7 @@ def words(text: str) -> list[str]:
 
 
 def said(id: str, session: str, order: int, at: datetime, text: str, score: float = 1.0) -> Moment:
-    return Moment(id, session, order, at, "ada", text, score)
+    return Moment(id, session, (order, 0), at, "ada", text, score)
 
 
 @st.composite

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from recollect.flow.passages import passages
 from recollect.flow.rank import ASKS, ECHOED, Turns, long
 from recollect.layers import columns as columns_module
 from recollect.layers import postings, ranking
@@ -45,6 +46,7 @@ TEXTS = [
     *("sixteen0characters sixteen0character", "sixteen0characterX eightier eightierX Eightier_x\x00y \ud800"),
     QUOTED,
     NOTHING,
+    "Oslo, a long trip. " * 250 + "Where to?",
 ]
 NAMES = [None, "Ada Lovelace", "bot", "ÅSA"]
 ZONE = timezone(timedelta(hours=5, minutes=30))
@@ -76,6 +78,7 @@ def told(columns: Columns) -> dict[str, Any]:
     vocabulary = sorted({word for text in TEXTS for word in words(text)})
     return {
         **listed(columns.turns()),
+        "spans": columns.spans,
         "ids": [*map(columns.id_of, range(len(columns)))],
         "words": list(columns.words),
         "speakers": columns.speakers,
@@ -125,7 +128,10 @@ def only_quoted(spoken: list[Spoken]) -> set[str]:
     found, last = set[str](), dict[str, tuple[str, bool]]()
     for number, (session, role, text) in enumerate(spoken):
         if is_turn(role, text):
-            last[session] = f"m{number}", role == "user" and text.endswith(("?", "\uff1f", "\u061f"))
+            last[session] = (
+                f"m{number}",
+                role == "user" and len(text) < 100 and text.endswith(("?", "\uff1f", "\u061f")),
+            )
         elif (role, text) == ("assistant", QUOTED) and last.get(session, ("", False))[1]:
             found.add(last[session][0])
     return found
@@ -136,9 +142,10 @@ def only_quoted(spoken: list[Spoken]) -> set[str]:
 def test_columns_say_of_each_message_what_it_says(spoken: list[Spoken]) -> None:
     columns = columns_of(spoken, len(spoken) + 1)
     kept = [
-        (session, message(number, role, text), text)
+        (session, message(number, role, text), text[start:end])
         for number, (session, role, text) in enumerate(spoken)
         if is_turn(role, text)
+        for start, end in passages(text)
     ]
     turns = columns.turns()
     assert [*map(columns.id_of, range(len(columns)))] == [(session, each.id) for session, each, _ in kept]
@@ -168,6 +175,7 @@ def test_columns_say_of_each_message_what_it_says(spoken: list[Spoken]) -> None:
 def test_columns_know_more_words_than_a_short_number_can_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns_module, "A_FEW", 1)
     many = " ".join(f"w{number}" for number in range(2**16 + 2))
+    monkeypatch.setattr(columns_module, "LONG", len(many))
     columns = columns_of([("a", "user", many), ("a", "user", f"oslo w0 w1 w{2**16} w{2**16 + 1}")], 3)
     asked = ["w0", "w1", "w2", f"w{2**16}", f"w{2**16 + 1}", "oslo"]
     assert [places.tolist() for places in columns.holding(asked)] == [[0, 1], [0, 1], [0], [0, 1], [0, 1], [1]]
@@ -204,7 +212,8 @@ def test_columns_read_until_a_position_go_on_from_there(spoken: list[Spoken], co
 @given(said)
 def test_neighbours_and_lenders_are_those_of_the_rule(spoken: list[Spoken]) -> None:
     turns = columns_of(spoken, 1).turns()
-    lengths = [float(len(words(text))) for _, role, text in spoken if is_turn(role, text)]
+    parts = [text[slice(*span)] for _, role, text in spoken if is_turn(role, text) for span in passages(text)]
+    lengths = [float(len(words(part))) for part in parts]
     expected = turns_of(turns.session.tolist(), lengths)
     for name in ("before", "after", "lenders", "length", "runs"):
         assert (getattr(turns, name) == getattr(expected, name)).all(), name

@@ -47,11 +47,11 @@ _Key: TypeAlias = str | tuple[tuple[int, int], int, str]
 
 
 class Moment(NamedTuple):
-    """A turn that may be recalled; `order` is its place in time."""
+    """A turn that may be recalled, or a passage of a long one; `order` is its place in time, and in its message."""
 
     id: str
     session: str
-    order: int
+    order: tuple[int, int]
     at: datetime
     speaker: str
     text: str
@@ -64,7 +64,7 @@ class _Line(NamedTuple):
     text: str
 
 
-def _order(line: _Line) -> int:
+def _order(line: _Line) -> tuple[int, int]:
     return line.moment.order
 
 
@@ -299,7 +299,14 @@ def _hit(group: list[_Line]) -> Hit:
     first, texts, day = group[0].moment, list[str](), ""
     for line in group:
         texts += [line.text] if line.day == day else [day := line.day, line.text]
-    return Hit(tuple(line.moment.id for line in group), "\n".join(texts), best, first.at, first.session)
+    return Hit(tuple(dict.fromkeys(line.moment.id for line in group)), "\n".join(texts), best, first.at, first.session)
+
+
+def passage(text: str, start: int, end: int) -> str:
+    """A part of a text with every cut marked; all of it as it is."""
+    if (start, end) == (0, len(text)):
+        return text
+    return f"{CUT * (start > 0)} {text[start:end].strip()} {CUT * (end < len(text))}".strip()
 
 
 def turn_line(moment: Moment) -> str:

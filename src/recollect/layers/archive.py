@@ -16,9 +16,9 @@ from recollect.arguments import MAX_WHOLE
 from recollect.errors import InvalidTranscript, ModelError, NotFound, StoreError
 from recollect.layers import documents, ledger, marks, procedural, semantic, summary, tools
 from recollect.layers.all import Layers
-from recollect.layers.embedding import CHUNK, job_for
+from recollect.layers.embedding import KINDS, job_for
 from recollect.layers.windows import ALWAYS
-from recollect.store import MESSAGE, Item, Record
+from recollect.store import Item, Record
 from recollect.store.codec import item_fields, plain_item, plain_record, record_fields
 from recollect.types import Scope, with_zone
 
@@ -29,7 +29,7 @@ Plain: TypeAlias = dict[str, Any]
 DERIVED: Final = (marks.KIND, summary.KIND, procedural.KIND, ALWAYS, ledger.KIND)
 IN_SESSIONS: Final = {documents.KIND: False, semantic.KIND: False, tools.KIND: True}
 """The kinds of records that layers keep, and whether in sessions or not; found elsewhere, they are an adapter's."""
-OWN: Final = (*DERIVED, *IN_SESSIONS, CHUNK, MESSAGE)
+OWN: Final = (*DERIVED, *IN_SESSIONS, *KINDS)
 """The kinds of records and items that the layers keep themselves."""
 FIELDS: Final = ("key", "id", "value", "confidence", "origin", "trust", "sources", "valid_from", "valid_to")
 NO_MODEL: Final = "none"

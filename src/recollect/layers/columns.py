@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 
 from recollect.embed.scripts import is_latin
 from recollect.flow import rank
+from recollect.flow.passages import LONG, passages
 from recollect.flow.rank import REACH, Marks, Near, Numbers, Places, Turns, lends, long
-from recollect.flow.sentences import QUESTION_MARKS
+from recollect.flow.sentences import QUESTION_MARKS, Span
 from recollect.layers.postings import Many, Postings
 from recollect.llm.recall import ECHOES, echoes, quotes
-from recollect.store import Spoken, Store
+from recollect.store import Match, Spoken, Store
+from recollect.store.codec import id_of
 from recollect.store.words import words
 from recollect.types import Message, Scope
 
@@ -29,14 +31,22 @@ A_FEW: Final = 32
 """Up to this many turns are taken in one by one; more, together."""
 FEW, COMMON = 1_000, 0.25
 """Among more than FEW turns, a word said more often than for COMMON of them tells little, and is not looked up."""
-A_SCOPE, A_TURN, A_WORD, A_KNOWN_WORD = 4_000, 160, 5, 200
-"""Bytes of memory, as measured: of an empty scope, of each turn, of each word in a turn, of each different word."""
+A_SCOPE, A_TURN, A_PASSAGE, A_WORD, A_KNOWN_WORD = 4_000, 160, 240, 5, 200
+"""Bytes of memory, as measured: of an empty scope, of each turn, of what more is known of each passage, of each word in
+a turn, of each different word."""
+PASSAGE: Final = "passage"
+"""The kind of the index items that stand for the passages of a long message; their words are in the log alone."""
 ASSISTANTS = frozenset({"assistant", "ai", "bot", "model"})
 
 
 def speaker_of(message: Message | Spoken) -> str:
     """Who said it: the name, else the role."""
     return message.name or message.role
+
+
+def passage_id(message: str, start: int) -> str:
+    """The id of the passage of a message that begins there."""
+    return id_of(message, str(start))
 
 
 def in_utc(at: datetime) -> datetime:
@@ -56,13 +66,17 @@ def _room() -> Turns:
 
 @dataclass(slots=True, eq=False)
 class Columns:
-    """The turns of one scope. `refresh` takes in what is new in the log; the rest reads. Hold the lock for both."""
+    """The turns of one scope. `refresh` takes in what is new in the log; the rest reads. Hold the lock for both.
+
+    Each passage of a long message is a turn; `spans` has those by place, with where they begin and end.
+    """
 
     scope: Scope
     position: int = 0
     words: array[int] = field(default_factory=lambda: array("i"))
     speakers: dict[str, int] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
+    spans: dict[int, Span] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
     _assistant: int | None = None
     _said: int = 0
@@ -73,6 +87,7 @@ class Columns:
     _runs: array[int] = field(default_factory=lambda: array("i"))
     _other_scripts: array[int] = field(default_factory=lambda: array("i"))
     _echoed: list[tuple[int, int]] = field(default_factory=list)
+    _passages: dict[tuple[str, str], int] = field(default_factory=dict)
     _minutes: array[int] = field(default_factory=lambda: array("h"))
     _postings: Postings = field(default_factory=Postings)
     _positions: Places = field(default_factory=lambda: np.empty(ROOM, np.int64))
@@ -120,6 +135,8 @@ class Columns:
         then._runs = self._runs[: bisect_left(self._runs, count)]
         then._other_scripts = self._other_scripts
         then._minutes = self._minutes[:count]
+        then._passages = self._passages
+        then.spans = {place: span for place, span in self.spans.items() if place < count}
         then._postings, then._positions, then._turns = self._postings, self._positions, turns
         return then
 
@@ -146,7 +163,8 @@ class Columns:
     @property
     def bytes(self) -> int:
         """About how many bytes of memory this takes."""
-        return A_SCOPE + A_TURN * len(self) + A_WORD * self._said + A_KNOWN_WORD * len(self._postings)
+        turns = A_TURN * len(self) + A_PASSAGE * len(self.spans)
+        return A_SCOPE + turns + A_WORD * self._said + A_KNOWN_WORD * len(self._postings)
 
     def session(self, name: str) -> int:
         """The number of a session, -1 where it has no turns."""
@@ -192,11 +210,27 @@ class Columns:
         return self._postings.held(word, len(self))
 
     def known(self, positions: Places, cosines: Numbers) -> Near:
-        """The places of the turns at these positions of the log, and their cosines; other positions are left out."""
+        """The places of the turns at these positions of the log, and their cosines; other positions are left out.
+
+        All passages of a long message have its cosine.
+        """
         held = self._positions[: len(self)]
         places = np.searchsorted(held, positions)
         there = held[np.minimum(places, len(held) - 1)] == positions
-        return places[there], cosines[there]
+        places, cosines = places[there], cosines[there]
+        if not self.spans:
+            return places, cosines
+        many = np.searchsorted(held, positions[there], side="right") - places
+        after = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
+        return np.repeat(places, many) + after, np.repeat(cosines, many)
+
+    def with_passages(self, near: Near, matches: Sequence[Match]) -> Near:
+        """The same with passages of long messages by their own cosines, as far as these are known."""
+        placed = ((self._passages.get((match.scope.session or "", match.id), -1), match.score) for match in matches)
+        own = {place: cosine for place, cosine in placed if 0 <= place < len(self)}
+        rest = ~np.isin(near[0], list(own))
+        places, cosines = np.array(list(own), np.int64), np.array(list(own.values()), np.float64)
+        return np.concatenate((near[0][rest], places)), np.concatenate((near[1][rest], cosines))
 
     def in_latin(self, near: Near) -> Near:
         """The same without the turns that are in another script."""
@@ -210,7 +244,10 @@ class Columns:
         """Take in the turns that come next."""
         if not page:
             return
-        start, end = len(self), len(self) + len(page)
+        start = len(self)
+        if any(len(spoken.text) > LONG for spoken in page):
+            page = list(self._cut(page))
+        end = start + len(page)
         positions, sessions, ids, roles, names, times, texts = zip(*page, strict=True)
         counts = (self._postings if many is None else many).add(texts, start)
         while end > len(self._positions):
@@ -232,13 +269,25 @@ class Columns:
         self._link(start, sessions)
         self._ids += ids
 
+    def _cut(self, page: Sequence[Spoken]) -> Iterator[Spoken]:
+        """The turns that come next, each passage of a long one by itself."""
+        place = len(self)
+        for spoken in page:
+            for begin, end in passages(spoken.text):
+                if len(spoken.text) > LONG:
+                    self.spans[place] = begin, end
+                    self._passages[spoken.session, passage_id(spoken.id, begin)] = place
+                yield spoken._replace(text=spoken.text[begin:end])
+                place += 1
+
     def _answered(self, echo: Spoken) -> None:
         """Have a short question that was answered by memory's own words alone count less from then on."""
         turns, session = self._turns, self.session(echo.session)
         place = int(np.searchsorted(self._positions[: len(self)], echo.position)) - 1
         while place >= 0 and turns.session[place] != session:
             place -= 1
-        if place >= 0 and turns.own[place] and turns.worth[place] == rank.ASKS and not turns.long[place]:
+        short = place not in self.spans and not turns.long[place]
+        if place >= 0 and turns.own[place] and turns.worth[place] == rank.ASKS and short:
             turns.worth[place] += rank.ECHOED
             self._echoed.append((echo.position, place))
 

@@ -6,7 +6,7 @@ to itself at once, and those of what was said to others once it is first asked a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -14,8 +14,10 @@ from typing import Final
 
 from recollect.arguments import MAX_WHOLE
 from recollect.embed import Embedder
+from recollect.flow.pack import CUT
+from recollect.flow.passages import LONG, passages
 from recollect.frozen import FrozenDict
-from recollect.layers.columns import speaker_of
+from recollect.layers.columns import PASSAGE, passage_id, speaker_of
 from recollect.recent import Recent
 from recollect.store import MESSAGE, Item, Job, Store
 from recollect.store.codec import id_of
@@ -25,7 +27,9 @@ KIND: Final = "embed"
 """What the kind of a job begins with, before the name of the model; without a name, any model may do it."""
 CHUNK: Final = "chunk"
 """The kind of the index items that documents are cut into."""
-KINDS: Final = (MESSAGE, CHUNK)
+KINDS: Final = (MESSAGE, PASSAGE, CHUNK)
+MOST: Final = 64
+"""Passages of a message that get a vector: the first ones. Those of a book would keep a processor busy for minutes."""
 BATCH: Final = 64
 KEPT_SCOPES: Final = 10_000
 UNUSED: Final = timedelta(days=1)
@@ -54,7 +58,7 @@ def clear(store: Store, ours: Collection[str], now: datetime) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Embedding:
-    """Gives every message and every chunk of a document its vector."""
+    """Gives every message, every passage of a long one and every chunk of a document its vector."""
 
     store: Store
     embedder: Embedder
@@ -82,17 +86,38 @@ class Embedding:
         items = self._missing(scope, kinds)
         vectors = self.embedder.embed(self._texts(items), kind="passage")
         with self.store.transaction(scope):
-            made = 0
+            made, cut = 0, False
             for (at, kind), places in _together(items).items():
                 there = {item.position for item in self.store.index.get(at, kind, [items[n].id for n in places])}
-                rows = {items[n].id: vectors[n] for n in places if items[n].position in there}
-                made += self.store.index.embed(at, kind, self.embedder.name, rows)
-            if len(items) == BATCH:
+                known = [n for n in places if items[n].position in there]
+                made += self.store.index.embed(at, kind, self.embedder.name, {items[n].id: vectors[n] for n in known})
+                if kind == MESSAGE:
+                    cut = self.cut(at, [items[n] for n in known]) or cut
+            if cut or len(items) == BATCH:
                 self.store.jobs.enqueue(scope, [Job(job.kind, job.payload, job.key)])
             self.store.jobs.finish(job)
         if items:
             self._done[scope, kinds] = items[-1].position
         return made
+
+    def cut(self, session: Scope, messages: Iterable[Item]) -> bool:
+        """Have the passages of a session's long messages wait for their vectors; whether there are new ones."""
+        found = {item.id: item for message in messages for item in _passages(message)}
+        known = {item.id for item in self.store.index.get(session, PASSAGE, list(found))} if found else set()
+        new = [item for id, item in found.items() if id not in known]
+        if new:
+            self.store.index.put(session, new)
+        return bool(new)
+
+    def cut_all(self, session: Scope) -> None:
+        """`cut` for all messages of a session: an earlier version may have added them."""
+        after = 0
+        while page := self.store.log.spoken(session, after=after, limit=PAGE):
+            long = [one.id for one in page if len(one.text) > LONG]
+            if long:
+                with self.store.transaction(session):
+                    self.cut(session, self.store.index.get(session, MESSAGE, long))
+            after = page[-1].position
 
     def forget(self, scope: Scope | None = None) -> None:
         """Look for missing vectors from the start again, next time: in a scope or, without one, everywhere."""
@@ -112,12 +137,22 @@ class Embedding:
     def _texts(self, items: Sequence[Item]) -> list[str]:
         texts = [item.text for item in items]
         for (at, kind), places in _together(items).items():
-            if kind == MESSAGE:
-                entries = self.store.log.get(at, [items[n].id for n in places])
-                speakers = {entry.message.id: speaker_of(entry.message) for entry in entries}
+            if kind in (MESSAGE, PASSAGE):
+                entries = self.store.log.get(at, [id for n in places for id in items[n].sources])
+                said = {entry.message.id: entry.message for entry in entries}
                 for n in places:
-                    texts[n] = f"{speakers.get(items[n].id, items[n].role)}: {items[n].text}"
+                    if message := said.get(items[n].sources[0]):
+                        part = slice(*items[n].metadata["span"]) if kind == PASSAGE else slice(None)
+                        texts[n] = f"{speaker_of(message)}: {message.text[part]}"
         return texts
+
+
+def _passages(message: Item) -> Iterator[Item]:
+    """The passages of a long message that get a vector, as items that go with it."""
+    spans = passages(message.text)[:MOST] if len(message.text) > LONG and message.role != "system" else []
+    for span in spans:
+        about = FrozenDict({"span": span})
+        yield Item(PASSAGE, passage_id(message.id, span[0]), CUT, message.at, message.role, about, (message.id,))
 
 
 def _together(items: Sequence[Item]) -> dict[tuple[Scope, str], list[int]]:

@@ -12,7 +12,9 @@ from typing import Final
 from recollect.answers import Candidate, Hit, Recalled
 from recollect.embed import Embedder
 from recollect.flow.days import ago, written
-from recollect.flow.pack import Moment, distinct, of_sessions, one_by_one, pack, turn_line
+from recollect.flow.pack import Moment, distinct, of_sessions, one_by_one, pack, passage, turn_line
+from recollect.flow.passages import passages
+from recollect.flow.sentences import Span
 from recollect.flow.talk import asks_of_talk
 from recollect.layers.columns import Columns, speaker_of
 from recollect.layers.marks import there
@@ -76,7 +78,7 @@ class Episodic:
     def search(self, asked: Asked, k: int) -> Recalled:
         """The `k` best turns, a hit each; without vectors to compare, only turns that share words with the question."""
         ranking = self.ranker.rank(asked, only_matching=True)
-        hits = one_by_one(islice(distinct(self._read(asked, ranking, k)), k))
+        hits = one_by_one(islice(distinct(self._read(asked, ranking, k, whole=True)), k))
         return Recalled(hits, ranking.relevance, self._by_chance(asked, ranking))
 
     def offer(
@@ -101,8 +103,9 @@ class Episodic:
         def beside(shown: frozenset[str]) -> tuple[_Kept, _Chosen]:
             chosen = _Chosen(k)
             read = iter(()) if nothing else self._read(asked, ranking, FIRST, chosen, here, shown)
-            texts = (message.text for message in said if message.id in shown)
-            return _Kept(distinct(read, filter(None, texts))), chosen
+            texts = (message.text for message in said if message.id in shown and message.text)
+            parts = (passage(text, *span) for text in texts for span in passages(text))
+            return _Kept(distinct(read, parts)), chosen
 
         @cache
         def packed(tokens: int, shown: frozenset[str]) -> list[Hit]:
@@ -132,10 +135,13 @@ class Episodic:
         chosen: _Chosen | None = None,
         here: str = "",
         shown: frozenset[str] = frozenset(),
+        *,
+        whole: bool = False,
     ) -> Iterator[Moment]:
         """Read the ranked turns from the log, best first, as they are asked for, but for those erased or shown already.
 
-        Once all sessions are chosen, only their turns are read.
+        Once all sessions are chosen, only their turns are read. Of a long message there are passages or, with `whole`,
+        all of it where its best passage is.
         """
         size, columns, read = first + SPARE, ranking.columns, set[int]()
         # the ranking goes no further than `as_of`
@@ -150,7 +156,7 @@ class Episodic:
             places = dict(islice(new, size))
             if not places and ranking.count < most:
                 return
-            entries = there(self.store, asked.within, places.values())
+            entries = there(self.store, asked.within, dict.fromkeys(places.values()))
             gone = [place for place, id in places.items() if id not in entries]
             if self._forget_erased(columns, gone) and not read:
                 ranking = self.ranker.rank(asked, ranking.matching)
@@ -161,7 +167,8 @@ class Episodic:
                 if entry is None or not _scores(entry, self.min_score):
                     continue
                 if everything or where.passes(item_of(entry.message, entry.scope, entry.position)):
-                    yield _moment(entry, float(ranking.scores[place]))
+                    span = None if whole else columns.spans.get(place)
+                    yield _moment(entry, float(ranking.scores[place]), span)
             read.update(places)
             size *= 2
 
@@ -182,10 +189,11 @@ def _scores(entry: Entry, least: float) -> bool:
     return not isinstance(given, (int, float)) or isinstance(given, bool) or given >= least
 
 
-def _moment(entry: Entry, points: float) -> Moment:
+def _moment(entry: Entry, points: float, span: Span | None) -> Moment:
     message, session = entry.message, entry.scope.session or ""
-    at = message.at or EPOCH
-    return Moment(message.id, session, entry.seq, at, speaker_of(message), message.text, points)
+    at, text = message.at or EPOCH, message.text
+    order = entry.seq, span[0] if span else 0
+    return Moment(message.id, session, order, at, speaker_of(message), passage(text, *span) if span else text, points)
 
 
 @dataclass(slots=True)

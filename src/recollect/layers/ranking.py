@@ -34,7 +34,7 @@ from recollect.flow.rank import (
 from recollect.flow.talk import asks_of_assistant
 from recollect.flow.when import periods, with_days
 from recollect.frozen import EMPTY
-from recollect.layers.columns import Columns
+from recollect.layers.columns import PASSAGE, Columns
 from recollect.store import ANY, MESSAGE, Filter, Store
 from recollect.store.words import COMMON, query_words
 from recollect.types import Scope
@@ -48,6 +48,7 @@ NEAREST: Final = ((16_384, 256), (1_024, 512), (0, 1_024))
 """Pairs: of more turns than the first number, the second number of nearest ones in meaning are asked for. All others
 count as equally far."""
 MESSAGES: Final = Filter(kinds=(MESSAGE,))
+PASSAGES: Final = Filter(kinds=(PASSAGE,))
 MANY: Final = 64
 """How many of the best turns are looked at to estimate how many fit, and how many are put in order at first."""
 KEPT_BYTES: Final = 256 * 2**20
@@ -224,6 +225,9 @@ class Ranker:
 
         def nearest(model: str, vector: NDArray[np.float32]) -> Near:
             found = columns.known(*self.store.index.nearest_positions(columns.scope, vector, model, k, where=where))
+            if columns.spans:
+                passages = self.store.index.nearest(columns.scope, vector, model, k, where=PASSAGES)
+                found = columns.with_passages(found, passages)
             return columns.in_latin(found) if model in ENGLISH else found
 
         near, *former = (nearest(*each) for each in vectors)

@@ -1,0 +1,139 @@
+"""What only a part of a long message says is found, and quoted, without the rest of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import numpy.typing as npt
+
+from recollect import Memory, Message, Scope
+from recollect.embed import Kind
+from recollect.flow.pack import CUT
+from recollect.flow.passages import SIZE, passages
+from recollect.layers.columns import PASSAGE
+from recollect.layers.embedding import KINDS, MOST, Embedding, job_for
+from recollect.layers.ranking import Asked
+from recollect.store import Filter, Store
+
+NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
+NOTES = "".join(f"On day {n} we walked along the harbour of Lisbon and had some soup. " for n in range(100))
+AT = 80 * len(NOTES) // 100
+LONG = f"{NOTES[:AT]}The zebra sleeps in a barn. {NOTES[AT:]}"
+TRIP = Scope("default", "ada", "trip")
+
+
+class Animals:
+    """A model that reads the start of a text, and tells animals from the rest."""
+
+    name, dimension = "animals", 2
+
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> npt.NDArray[np.float32]:
+        near = [any(word in text[: SIZE + 50] for word in ("zebra", "striped horse")) for text in texts]
+        return np.array([(1, 0) if one else (0, 1) for one in near], np.float32).reshape(-1, 2)
+
+
+ANIMALS = Animals()
+
+
+def said(memory: Memory, *more: str) -> None:
+    """A conversation with the long message among short ones."""
+    for n in range(20):
+        memory.session("trip", user="ada").add(Message("user", f"On walk {n} it rained.", at=NOON + timedelta(hours=n)))
+    for n, text in enumerate((LONG, *more)):
+        memory.session("trip", user="ada").add(Message("user", text, f"long {n}", NOON + timedelta(days=1)))
+    memory.drain()
+
+
+def passages_of(store: Store, scope: Scope = TRIP) -> set[str]:
+    """The ids of the passages that have a vector."""
+    found = store.index.nearest(scope, np.array([1, 0], np.float32), ANIMALS.name, 1_000, where=Filter((PASSAGE,)))
+    return {match.id for match in found}
+
+
+def test_recall_quotes_the_passage_that_answers_and_marks_what_is_cut(store: Store) -> None:
+    with Memory(store, embedder=None) as memory:
+        said(memory)
+        (hit,) = memory.user("ada").recall("Where does the zebra sleep?", k=1)
+        assert hit.message_ids == ("long 0",)
+        _, line = hit.text.split("\n", 1)
+        assert line.startswith(f"user: {CUT} ")
+        assert line.endswith(f" {CUT}")
+        assert "The zebra sleeps in a barn." in line
+        assert len(line) < 2 * SIZE
+
+
+def test_passages_of_one_message_are_quoted_in_its_order_and_name_it_once(store: Store) -> None:
+    with Memory(store, embedder=None) as memory:
+        said(memory, f"{NOTES}A zebra has stripes.\n{NOTES}The zebra, the very zebra, is called Zoe.")
+        hits = memory.user("ada").recall("the zebra called Zoe with stripes", budget=2_000)
+        (hit,) = [hit for hit in hits if "long 1" in hit.message_ids]
+        assert len(hit.message_ids) == len(set(hit.message_ids))
+        assert 0 < hit.text.index("has stripes") < hit.text.index("called Zoe")
+
+
+def test_search_finds_a_long_message_once_and_whole(store: Store) -> None:
+    with Memory(store, embedder=None) as memory:
+        said(memory)
+        hits = [hit for hit in memory.user("ada").search("zebra harbour Lisbon", k=10) if "long 0" in hit.message_ids]
+        assert [hit.text.split("\n", 1)[1] for hit in hits] == [f"user: {LONG}"]
+
+
+def test_a_passage_is_found_by_meaning_wherever_it_stands(store: Store) -> None:
+    with Memory(store, embedder=ANIMALS) as memory:
+        said(memory)
+        assert len(passages_of(store)) == len(passages(LONG))
+        (hit,) = memory.user("ada").recall("Any striped horse?", k=1, budget=400)
+        assert "zebra" in hit.text
+
+
+def test_passages_are_found_as_of_a_moment_before_they_had_vectors(store: Store) -> None:
+    with Memory(store, embedder=ANIMALS) as memory:
+        said(memory)
+        then = store.log.scan(TRIP, limit=100)[-1].position
+        asked = Asked("Any striped horse?", NOON + timedelta(days=2), TRIP.owner, Filter(as_of=then))
+        (hit,) = memory.layers.episodic.recall(asked, 400, 1)
+        assert "zebra" in hit.text
+
+
+def test_passages_are_erased_with_their_message_alone(store: Store) -> None:
+    with Memory(store, embedder=ANIMALS) as memory:
+        said(memory, f"Another. {LONG}")
+        all_there = passages_of(store)
+        memory.forget(TRIP, ["long 0"])
+        memory.drain()
+        assert len(passages_of(store)) == len(all_there) - len(passages(LONG))
+        assert store.index.missing(TRIP, ANIMALS.name, kinds=KINDS) == []
+        assert store.check() == []
+
+
+def test_a_reindex_gives_passages_their_vectors_where_a_message_alone_has_one(store: Store) -> None:
+    with Memory(store, embedder=ANIMALS) as memory:
+        said(memory)
+        made = passages_of(store)
+        store.index.delete(TRIP, PASSAGE, sorted(made))
+        hits = memory.user("ada").recall("the zebra in a barn", k=1)
+        assert "zebra" in hits[0].text
+        assert passages_of(store) == set()
+        for _ in range(2):
+            memory.reindex()
+            memory.drain()
+            assert passages_of(store) == made
+
+
+def test_of_a_book_the_first_passages_get_vectors(store: Store) -> None:
+    store.log.append(TRIP, [Message("tool", NOTES * 10, "book")], jobs=[job_for(ANIMALS.name)])
+    embedding = Embedding(store, ANIMALS)
+    while jobs := store.jobs.claim((job_for(ANIMALS.name).kind,), worker="w"):
+        embedding.learn(jobs[0])
+    assert len(passages_of(store)) == MOST < len(passages(NOTES * 10))
+
+
+def test_a_long_text_that_is_shown_is_not_quoted_from_elsewhere(store: Store) -> None:
+    with Memory(store, embedder=None) as memory:
+        said(memory)
+        chat = memory.session("again", user="ada")
+        chat.add(Message("user", LONG, at=NOON + timedelta(days=2)))
+        context = chat.context("Where does the zebra sleep?", budget=20_000)
+        assert "zebra" not in context.memory
