@@ -20,7 +20,7 @@ from recollect.flow.rank import REACH, Marks, Near, Numbers, Places, Turns, lend
 from recollect.flow.sentences import QUESTION_MARKS, Span
 from recollect.layers.postings import Many, Postings
 from recollect.llm.recall import ECHOES, echoes, quotes
-from recollect.store import Match, Spoken, Store
+from recollect.store import Index, Spoken, Store
 from recollect.store.codec import id_of
 from recollect.store.words import words
 from recollect.types import Message, Scope
@@ -88,6 +88,7 @@ class Columns:
     _other_scripts: array[int] = field(default_factory=lambda: array("i"))
     _echoed: list[tuple[int, int]] = field(default_factory=list)
     _passages: dict[tuple[str, str], int] = field(default_factory=dict)
+    _items: dict[int, int] = field(default_factory=dict)
     _minutes: array[int] = field(default_factory=lambda: array("h"))
     _postings: Postings = field(default_factory=Postings)
     _positions: Places = field(default_factory=lambda: np.empty(ROOM, np.int64))
@@ -135,7 +136,7 @@ class Columns:
         then._runs = self._runs[: bisect_left(self._runs, count)]
         then._other_scripts = self._other_scripts
         then._minutes = self._minutes[:count]
-        then._passages = self._passages
+        then._passages, then._items = self._passages, self._items
         then.spans = {place: span for place, span in self.spans.items() if place < count}
         then._postings, then._positions, then._turns = self._postings, self._positions, turns
         return then
@@ -224,13 +225,23 @@ class Columns:
         after = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
         return np.repeat(places, many) + after, np.repeat(cosines, many)
 
-    def with_passages(self, near: Near, matches: Sequence[Match]) -> Near:
-        """The same with passages of long messages by their own cosines, as far as these are known."""
-        placed = ((self._passages.get((match.scope.session or "", match.id), -1), match.score) for match in matches)
-        own = {place: cosine for place, cosine in placed if 0 <= place < len(self)}
-        rest = ~np.isin(near[0], list(own))
-        places, cosines = np.array(list(own), np.int64), np.array(list(own.values()), np.float64)
-        return np.concatenate((near[0][rest], places)), np.concatenate((near[1][rest], cosines))
+    def with_passages(self, near: Near, index: Index, positions: Places, cosines: Numbers) -> Near:
+        """The same with passages of long messages by their own cosines, whose items are at these positions."""
+        if not self._items.keys() >= set(positions.tolist()):
+            self._find_items(index)
+        found = np.array([self._items.get(position, -1) for position in positions.tolist()], np.int64)
+        there = (found >= 0) & (found < len(self))
+        rest = ~np.isin(near[0], found)
+        return np.concatenate((near[0][rest], found[there])), np.concatenate((near[1][rest], cosines[there]))
+
+    def _find_items(self, index: Index) -> None:
+        """Note where in the index the passages are that were not there before."""
+        noted = set(self._items.values())
+        ids = {id for (_, id), place in self._passages.items() if place not in noted}
+        for item in index.get(self.scope, PASSAGE, sorted(ids)):
+            session = item.scope.session if item.scope else None
+            if (place := self._passages.get((session or "", item.id))) is not None:
+                self._items[item.position] = place
 
     def in_latin(self, near: Near) -> Near:
         """The same without the turns that are in another script."""

@@ -224,10 +224,11 @@ class Ranker:
         k = next(k for more, k in NEAREST if len(columns) > more)
 
         def nearest(model: str, vector: NDArray[np.float32]) -> Near:
-            found = columns.known(*self.store.index.nearest_positions(columns.scope, vector, model, k, where=where))
+            index = self.store.index
+            found = columns.known(*index.nearest_positions(columns.scope, vector, model, k, where=where))
             if columns.spans:
-                passages = self.store.index.nearest(columns.scope, vector, model, k, where=PASSAGES)
-                found = columns.with_passages(found, passages)
+                passages = index.nearest_positions(columns.scope, vector, model, k, where=PASSAGES)
+                found = columns.with_passages(found, index, *passages)
             return columns.in_latin(found) if model in ENGLISH else found
 
         near, *former = (nearest(*each) for each in vectors)
