@@ -104,12 +104,12 @@ def test_a_body_that_does_not_come_is_not_waited_for(
 
 
 def test_a_large_body_may_take_its_time(service: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "SILENT_SECONDS", 0.5)
+    monkeypatch.setattr(limits, "SILENT_SECONDS", 2.5)
     lines = [LINE.replace(b'"1"', b'"%d"' % number) for number in range(60)]
     with connected(service, HEAD.format(path="/import", kind="jsonl", length=len(b"".join(lines))).encode()) as caller:
         for line in lines:
             caller.sendall(line)
-            time.sleep(0.02)
+            time.sleep(0.05)
         assert caller.recv(2**16).startswith(b"HTTP/1.1 200")
     assert len(service.memory.session("trip", user="ada").history()) == 60
 
@@ -117,11 +117,11 @@ def test_a_large_body_may_take_its_time(service: Running, monkeypatch: pytest.Mo
 def test_time_that_the_service_takes_itself_is_not_the_callers(
     service: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "SILENT_SECONDS", 0.5)
+    monkeypatch.setattr(limits, "SILENT_SECONDS", 2.5)
     monkeypatch.setattr(limits, "PACE", 10**9)
 
     def slow(*given: Any) -> Any:
-        time.sleep(0.2)
+        time.sleep(0.5)
         return import_lines(*given)
 
     monkeypatch.setattr("recollect.server.upkeep.import_lines", slow)
