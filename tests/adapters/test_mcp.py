@@ -341,6 +341,15 @@ def test_it_is_not_served_to_others_without_a_token(memory: Memory) -> None:
         server(memory, user="")
 
 
+def test_over_http_a_connection_is_kept_for_longer_than_callers_keep_theirs(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = dict[str, Any]()
+    monkeypatch.setattr("uvicorn.run", lambda _, **options: given.update(options))
+    serve(memory, user="ada", transport="http")
+    assert given["timeout_keep_alive"] > 60
+
+
 def test_a_conversation_that_is_not_there_is_an_error_of_the_protocol(memory: Memory) -> None:
     async def read(client: Client) -> None:
         for address in ("nothing", "", "%20"):

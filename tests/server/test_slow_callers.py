@@ -78,6 +78,15 @@ def test_a_request_that_does_not_begin_is_not_waited_for(
     assert heard.startswith(answered) and heard.count(b"HTTP/1.1") == bool(answered)
 
 
+def test_a_connection_is_kept_for_longer_than_callers_keep_theirs(service: Running) -> None:
+    """Clients in Python let go of one after five seconds: closed before, it would lose the request that they send."""
+    with connected(service) as caller:
+        for pause in (6, 0):
+            caller.sendall(GET + b"\r\n")
+            assert caller.recv(2**16).startswith(b"HTTP/1.1 200")
+            time.sleep(pause)
+
+
 HEAD = "POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/{kind}\r\nContent-Length: {length}\r\n\r\n"
 BODIES = {"/messages?user=ada&session=trip": "json", "/import": "jsonl", "/documents/search?user=ada": "json"}
 LINE = b'{"user": "ada", "session": "trip", "message": {"role": "user", "content": "Hello", "id": "1"}}\n'
