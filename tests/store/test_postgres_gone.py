@@ -40,7 +40,7 @@ def target(url: str) -> str | tuple[str, int]:
 
 def through(way: Proxy, url: str, seconds: int = 10) -> str:
     """The address by way of the proxy, and how long it may take to connect: even a busy machine does so in time."""
-    plain = {"sslmode": "disable", "gssencmode": "disable", "connect_timeout": seconds}
+    plain = {"sslmode": "disable", "gssencmode": "disable", "connect_timeout": str(seconds)}
     return make_conninfo(url, host="127.0.0.1", port=way.port, **plain)
 
 
