@@ -77,26 +77,33 @@ def test_many_at_once_and_one_cancelled_lose_nothing(tmp_path: Path) -> None:
     assert len(kept) == len(set(kept)) >= 49
 
 
-def slowly_opened(monkeypatch: pytest.MonkeyPatch) -> tuple[list[Memory], threading.Event]:
-    """The memories that are opened, each only once the event is set."""
-    opened, memories, waiting = Memory.open, list[Memory](), threading.Event()
+class SlowlyOpened(list[Memory]):
+    """The memories that are opened, each only once that is `allowed`."""
 
-    def slowly(*args: Any, **kwargs: Any) -> Memory:
-        assert waiting.wait(30)
-        memories.append(opened(*args, **kwargs))
-        return memories[-1]
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        opened, self.allowed, self._begun = Memory.open, threading.Event(), threading.Event()
 
-    monkeypatch.setattr(Memory, "open", slowly)
-    return memories, waiting
+        def slowly(*args: Any, **kwargs: Any) -> Memory:
+            self._begun.set()
+            assert self.allowed.wait(30)
+            self.append(opened(*args, **kwargs))
+            return self[-1]
+
+        monkeypatch.setattr(Memory, "open", slowly)
+
+    async def begun(self) -> None:
+        """Wait until one is being opened."""
+        while not self._begun.is_set():
+            await asyncio.sleep(0.01)
 
 
 def test_it_is_opened_without_the_event_loop_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, waiting = slowly_opened(monkeypatch)
+    memories = SlowlyOpened(monkeypatch)
 
     async def talk() -> str:
         opening = asyncio.ensure_future(_awaited(AsyncMemory.open(tmp_path / "m.db", embedder=None)))
-        await asyncio.sleep(0)
-        waiting.set()  # by the loop, which goes on
+        await memories.begun()
+        memories.allowed.set()  # by the loop, which goes on
         async with await opening as memory:
             return (await memory.session("trip", user="ada").add("user", "Hello.")).text
 
@@ -104,15 +111,15 @@ def test_it_is_opened_without_the_event_loop_waiting(tmp_path: Path, monkeypatch
 
 
 def test_one_that_is_cancelled_while_it_opens_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    memories, waiting = slowly_opened(monkeypatch)
+    memories = SlowlyOpened(monkeypatch)
 
     async def leave() -> None:
         opening = asyncio.ensure_future(_awaited(AsyncMemory.open(tmp_path / "m.db", embedder=None)))
-        await asyncio.sleep(0)
+        await memories.begun()
         opening.cancel()
         with pytest.raises(asyncio.CancelledError):
             await opening
-        waiting.set()
+        memories.allowed.set()
         await asyncio.get_running_loop().shutdown_default_executor()
         await asyncio.sleep(0)
 
@@ -122,12 +129,12 @@ def test_one_that_is_cancelled_while_it_opens_is_closed(tmp_path: Path, monkeypa
 
 
 def test_one_that_opens_while_its_loop_ends_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    memories, waiting = slowly_opened(monkeypatch)
+    memories = SlowlyOpened(monkeypatch)
 
     async def interrupted() -> None:
         task = asyncio.ensure_future(_awaited(AsyncMemory.open(tmp_path / "m.db", embedder=None)))
-        await asyncio.sleep(0)
-        asyncio.get_running_loop().call_later(0.05, waiting.set)
+        await memories.begun()
+        asyncio.get_running_loop().call_later(0.05, memories.allowed.set)
         del task
 
     asyncio.run(interrupted())

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shlex
-import socket
 import subprocess
 import sys
 import tomllib
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.ports import free_port
 from tests.postgres import running
 
 ROOT = Path(__file__).parent.parent
@@ -146,8 +146,7 @@ def test_a_container_serves_once_it_has_a_key_and_is_healthy_then(tmp_path: Path
     refused = run(*command, **home)
     assert refused.returncode == 1 and "recollect keys add" in refused.stderr
     assert run("keys", "add", "--may", "read", "--may", "write", **home).stdout.startswith("rk_")
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = str(probe.getsockname()[1])
+    port = str(free_port())
     check = json.loads(dockerfile()["HEALTHCHECK"][0].removeprefix("CMD "))[-1].replace("8642", port)
     served = [RECOLLECT, *(port if word == "8642" else word for word in command)]
     env = {**ALONE, "RECOLLECT_EMBEDDER": "none", **home}

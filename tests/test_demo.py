@@ -54,7 +54,7 @@ def test_a_page_is_at_the_printed_address_and_answers_until_it_is_stopped(demo: 
             assert view == "chat" and quoted in answer
             assert re.search(r"(?:> |said )\d+ \w+ 20\d\d", answer), "quotations and facts have their dates"
     demo.send_signal(signal.SIGINT)
-    assert demo.wait(timeout=20) == 0
+    assert demo.wait(timeout=60) == 0
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", int(page.rstrip("/").rpartition(":")[2])))
 

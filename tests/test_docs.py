@@ -24,7 +24,8 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```(?:\n+```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
-VARYING = re.compile(r"\d{1,2} [A-Z][a-z]+ 20\d\d|\d+\.\d+|\s+")
+DAY, LONGEST_DAY = re.compile(r"\d{1,2} [A-Z][a-z]+ 20\d\d"), "30 September 2026"
+VARYING = re.compile(rf"{DAY.pattern}|\d+\.\d+|\s+")
 """Days of today, scores by the embedder that is here, and the blanks that line them up."""
 
 
@@ -100,7 +101,8 @@ def test_every_metric_is_told() -> None:
 
 def lines(printed: str) -> list[str]:
     """What is the same on every day and with every embedder; of a line that is cut, its beginning."""
-    whole = [line.rpartition("\u2026")[0][:-12] or line for line in printed.strip().splitlines()]
+    cut = [(line, line.rpartition("\u2026")[0]) for line in printed.strip().splitlines()]
+    whole = [DAY.sub(LONGEST_DAY, begun)[: len(begun) - 12] or line for line, begun in cut]
     return [VARYING.sub(" ", line).strip() for line in whole]
 
 

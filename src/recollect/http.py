@@ -34,6 +34,11 @@ SHOWN: Final = 500
 """How many characters of a provider's text an error shows."""
 SHORTEST_KEY: Final = 8
 """Characters of a key that is worth hiding."""
+KEEP_SECONDS: Final = 75
+"""How long a server of ours keeps a connection without a request: longer than callers (5) and proxies (60) do.
+
+One that is closed just when its next request is sent loses that request.
+"""
 _PASSING: Final = frozenset({408, 409, 425})
 _UNPAID: Final = ("insufficient_quota", "current quota", "billing", "credit balance")
 

@@ -22,6 +22,7 @@ from mcp.types import TextResourceContents
 from recollect import Memory
 from recollect.adapters.mcp import serve, server
 from recollect.errors import ConfigError
+from tests.ports import free_port
 from tests.wrong import wrong
 
 PROGRAM = str(Path(__file__).parent / "mcp_server.py")
@@ -59,9 +60,7 @@ def _listens(port: int) -> bool:
 @contextmanager
 def http(file: Path, **options: Any) -> Iterator[str]:
     """The server's address while it runs as a program."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     given = json.dumps({"transport": "http", "port": port, **options})
     process = subprocess.Popen([sys.executable, PROGRAM, str(file), given])
     try:
@@ -148,15 +147,16 @@ def test_over_http_with_a_token_nobody_comes_in_without_it(file: Path) -> None:
     async def with_token(address: str) -> list[str]:
         headers = {"Authorization": "Bearer mellon"}
         async with (
-            httpx2.AsyncClient(headers=headers) as http_client,
+            httpx2.AsyncClient(headers=headers, timeout=30) as http_client,
             Client(streamable_http_client(address, http_client=http_client)) as client,
         ):
             return [tool.name for tool in (await client.list_tools()).tools]
 
     with http(file, token="mellon", erasure=True) as address:
         for headers in ({}, {"Authorization": "Bearer friend"}, {"Authorization": "mellon"}):
-            assert httpx2.post(address, json={}, headers=headers).status_code == 401
-        assert httpx2.post(address, json={}, headers={"Authorization": "bearer mellon"}).status_code != 401
+            assert httpx2.post(address, json={}, headers=headers, timeout=30).status_code == 401
+        small = {"Authorization": "bearer mellon"}
+        assert httpx2.post(address, json={}, headers=small, timeout=30).status_code != 401
         assert asyncio.run(with_token(address)) == [*TOOLS, "forget"]
 
 
@@ -339,6 +339,15 @@ def test_it_is_not_served_to_others_without_a_token(memory: Memory) -> None:
         serve(memory, user="ada", transport=wrong("pigeon"))
     with pytest.raises(ConfigError, match="user"):
         server(memory, user="")
+
+
+def test_over_http_a_connection_is_kept_for_longer_than_callers_keep_theirs(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = dict[str, Any]()
+    monkeypatch.setattr("uvicorn.run", lambda _, **options: given.update(options))
+    serve(memory, user="ada", transport="http")
+    assert given["timeout_keep_alive"] > 60
 
 
 def test_a_conversation_that_is_not_there_is_an_error_of_the_protocol(memory: Memory) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from recollect import Memory, Scope
+from tests.ports import free_port
 
 from .conftest import Run, parsed
 
@@ -30,9 +31,7 @@ def taken(host: str) -> Iterator[int]:
 
 
 def test_a_service_that_can_not_start_says_why_in_a_line(run: Run) -> None:
-    with taken("127.0.0.1") as port:
-        pass
-    free = ("serve", "--port", str(port))
+    free = ("serve", "--port", str(free_port()))
     assert "model 'nonsense' is not known" in run(*free, "--model", "nonsense", code=1).stderr
     assert "recollect keys add" in run(*free, "--host", "0.0.0.0", code=1).stderr
     assert "--host" in run(*free, "--host", "no:address", code=1).stderr
@@ -120,9 +119,7 @@ def test_a_model_without_its_key_is_told_before_anything_is_kept(
 ) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
-    with taken("127.0.0.1") as port:
-        pass
-    told = run(*(word.format(port=port) for word in command), "--model", model, code=1).stderr
+    told = run(*(word.format(port=free_port()) for word in command), "--model", model, code=1).stderr
     assert told.startswith(f"ModelUnavailable: {model}: a key is needed: set {variable} to one")
     assert len(told.splitlines()) == 1
     assert not (home / "memory.db").exists() or parsed(run, "history") == []

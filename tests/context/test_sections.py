@@ -18,7 +18,7 @@ from recollect.flow.fill import PRIORITY
 from recollect.testing.clock import ManualClock
 from tests.contexts import START, opened, told
 
-ROOMY = Settings(alert_memory_bytes=2**60)
+ROOMY = Settings(alert_memory_bytes=2**60, alert_retrieval_ms=1e9)
 PAGE = Excerpt("The kettle has a warranty of two years.", "wiki Kettles", START)
 
 

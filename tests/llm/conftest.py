@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -20,6 +21,19 @@ Serve = Callable[..., tuple[Provider, ChatModel]]
 def timeout(fault: str) -> float:
     """Seconds that a model with a fault is waited for: few where it would never answer."""
     return 0.5 if fault in ("timeout", "drip", "stall") else 30
+
+
+def stream_timeout(fault: str) -> float:
+    """The same for a stream, which comes bit by bit: the first bits are there in time."""
+    return {"timeout": 0.5, "stall": 2.5}.get(fault, 30)
+
+
+def requests(provider: Provider, wanted: int) -> int:
+    """How often it was asked: one whose answer is not waited for may learn of that late."""
+    until = time.monotonic() + 30
+    while len(provider.requests) < wanted and time.monotonic() < until:
+        time.sleep(0.01)
+    return len(provider.requests)
 
 
 @pytest.fixture

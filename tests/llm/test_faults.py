@@ -15,7 +15,7 @@ from recollect.llm.model import Delta, Reply
 from recollect.testing import FAULTS
 from recollect.testing.provider.provider import DIMENSION
 from tests.llm.asked import STYLES
-from tests.llm.conftest import QUICK, Serve, timeout
+from tests.llm.conftest import QUICK, Serve, requests, stream_timeout, timeout
 
 ASKED = [Message("system", "Be brief."), Message("user", "Where is Nadia? Où? Где?")]
 SAID = "Nadia is in Tromsø — «далеко» 🏔 — since May."
@@ -102,7 +102,7 @@ def test_every_fault_there_is_is_tried() -> None:
 @pytest.mark.parametrize("style", STYLES)
 def test_a_fault_that_lasts_gives_a_typed_error(serve: Serve, style: str, fault: str) -> None:
     provider, model = serve(style, [SAID], faults=[fault] * ALWAYS)
-    error, requests = expected(COMPLETE, style, fault)
+    error, wanted = expected(COMPLETE, style, fault)
     if error is None:
         right(model.complete(ASKED, timeout=timeout(fault)), fault)
     else:
@@ -110,29 +110,29 @@ def test_a_fault_that_lasts_gives_a_typed_error(serve: Serve, style: str, fault:
             model.complete(ASKED, timeout=timeout(fault))
         assert type(caught.value) is error
         assert model.name in str(caught.value)
-    assert len(provider.requests) == requests
+    assert requests(provider, wanted) == wanted
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("style", STYLES)
 def test_a_fault_that_lasts_gives_a_typed_error_in_a_stream_too(serve: Serve, style: str, fault: str) -> None:
     provider, model = serve(style, [SAID], faults=[fault] * ALWAYS)
-    error, requests = expected(STREAM, style, fault)
+    error, wanted = expected(STREAM, style, fault)
     seen: list[Delta] = []
     if error is None:
-        seen.extend(model.stream(ASKED, timeout=timeout(fault)))
+        seen.extend(model.stream(ASKED, timeout=stream_timeout(fault)))
         reply = seen[-1].reply
         assert reply
         right(reply, fault)
         assert "".join(delta.text for delta in seen) == reply.text
     else:
         with pytest.raises(error) as caught:
-            seen.extend(model.stream(ASKED, timeout=timeout(fault)))
+            seen.extend(model.stream(ASKED, timeout=stream_timeout(fault)))
         assert type(caught.value) is error
         if isinstance(caught.value, Interrupted):
             assert caught.value.partial
             assert SAID.startswith(caught.value.partial)
-    assert len(provider.requests) == requests
+    assert requests(provider, wanted) == wanted
 
 
 def right(reply: Reply, fault: str) -> None:
@@ -150,7 +150,7 @@ def right(reply: Reply, fault: str) -> None:
     assert min(reply.usage.completion, reply.usage.cached, reply.usage.cache_written) >= 0
 
 
-@pytest.mark.parametrize("fault", [fault for fault, (_, requests) in COMPLETE.items() if requests > 1])
+@pytest.mark.parametrize("fault", [fault for fault, (_, times) in COMPLETE.items() if times > 1])
 @pytest.mark.parametrize("style", STYLES)
 def test_a_fault_that_passes_is_gone_after_three_retries(serve: Serve, style: str, fault: str) -> None:
     provider, model = serve(style, [SAID], faults=[fault] * 3)
@@ -162,10 +162,10 @@ def test_a_fault_that_passes_is_gone_after_three_retries(serve: Serve, style: st
 def test_embedding_gives_vectors_or_a_typed_error(serve: Serve, fault: str) -> None:
     provider, _ = serve("openai", faults=[fault] * ALWAYS)
     embedder = HttpEmbedder("test-model", provider.url, timeout(fault), QUICK)
-    error, requests = EMBED[fault]
+    error, wanted = EMBED[fault]
     if error is None:
         assert np.allclose(embedder.embed([SAID]), HashingEmbedder(DIMENSION).embed([SAID]), atol=1e-6)
     else:
         with pytest.raises(error):
             embedder.embed([SAID])
-    assert len(provider.requests) == requests
+    assert requests(provider, wanted) == wanted

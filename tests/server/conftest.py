@@ -6,11 +6,20 @@ from collections.abc import Iterator
 
 import pytest
 
+from recollect.server import metrics
+from recollect.server import service as server_service
 from recollect.testing.provider import Provider
 from tests.server.browser import browser, sample, tab, window
 from tests.server.running import Running, running
 
 __all__ = ["browser", "sample", "service", "tab", "window"]
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that is busy for a while does not make a store unready, nor its keys unknown."""
+    monkeypatch.setattr(metrics, "READY_SECONDS", 30.0)
+    monkeypatch.setattr(server_service, "KEYS_SECONDS", 30.0)
 
 
 @pytest.fixture

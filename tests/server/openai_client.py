@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import socket
+import time
+from collections.abc import Callable
 from typing import Any
 
 import openai
@@ -29,6 +33,19 @@ def client(proxy: Running, session: str | None = "trip", user: str | None = "ada
 
 def ask(client: openai.OpenAI, *messages: Any, **more: Any) -> Any:
     return client.chat.completions.create(model="recollect", messages=list(messages), **more)
+
+
+def leave(proxy: Running, asked: Callable[[], object], *messages: Any, **more: Any) -> None:
+    """Ask, and go away once the model was asked; returns when the proxy has noticed."""
+    body = json.dumps({"model": "recollect", "messages": messages, **more})
+    lines = ["POST /v1/chat/completions HTTP/1.1", "Host: localhost", "X-Recollect-User: ada"]
+    lines += ["X-Recollect-Session: trip", "Content-Type: application/json", f"Content-Length: {len(body)}", "", body]
+    with socket.create_connection((proxy.http.base_url.host, proxy.http.base_url.port or 80)) as caller:
+        caller.sendall("\r\n".join(lines).encode())
+        while not asked():
+            time.sleep(0.01)
+    while 'status="499"} 1' not in proxy.http.get("/metrics").text:
+        time.sleep(0.01)
 
 
 def words(answer: Any, stream: bool) -> str:

@@ -31,18 +31,13 @@ from recollect.server.logs import JsonLines
 from recollect.server.options import Options
 from recollect.store import open as open_store
 from recollect.types import Scope
+from tests.ports import free_port
 from tests.postgres import databases
 from tests.server.running import Running, running
 
 RECOLLECT = Path(sys.executable).with_name("recollect")
 ADA = {"user": "ada", "session": "trip"}
 HELLO = {"messages": [{"role": "user", "content": "Hello"}]}
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Process:

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -84,13 +85,15 @@ def test_who_comes_during_a_stop_is_refused(tmp_path: Path, monkeypatch: pytest.
     there = ("127.0.0.1", process.port)
     with socket.create_connection(there) as slow:
         head = "POST /messages?user=ada&session=trip HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json"
-        slow.sendall(f"{head}\r\nContent-Length: 9\r\n\r\n{{".encode())
-        time.sleep(0.5)
+        slow.sendall(f"{head}\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n".encode())
+        assert slow.recv(100).startswith(b"HTTP/1.1 100")
+        slow.sendall(b"{")
         process._process.send_signal(signal.SIGTERM)
-        time.sleep(2)
-        assert process._process.poll() is None
         with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(there, timeout=2)
+            while True:
+                socket.create_connection(there, timeout=2).close()
+                time.sleep(0.1)
+        assert process._process.poll() is None
     process.stop()
 
 
@@ -113,19 +116,29 @@ def test_a_model_that_never_answers_holds_no_stop_up(tmp_path: Path, monkeypatch
         assert len(memory.session("trip", user="ada").history()) == 2
 
 
+def has_begun(part: Path) -> bool:
+    with suppress(FileNotFoundError):
+        return part.stat().st_size > 0
+    return False
+
+
 @pytest.mark.parametrize("command", ["export", "backup"])
 def test_a_file_that_is_half_written_is_not_there(tmp_path: Path, command: str) -> None:
     store, target = filled(tmp_path / "memory.db", 4_000, 10_000), tmp_path / "out"
     whose = ["--user", "ada"] if command == "export" else []
     call = [str(RECOLLECT), command, str(target), "--store", str(store), *whose]
-    writing = subprocess.Popen(call, stderr=subprocess.PIPE)
-    while writing.poll() is None and not sum(file.stat().st_size for file in tmp_path.glob("out*")):
-        pass
-    writing.terminate()
-    _, told = writing.communicate(timeout=60)
-    assert (writing.returncode, target.exists()) == (-signal.SIGTERM, False), told
     part = tmp_path / "out.part"
-    if command == "backup" and part.exists():
+    for _ in range(20):  # until one is met amid its work
+        target.unlink(missing_ok=True)
+        writing = subprocess.Popen(call, stderr=subprocess.PIPE)
+        while writing.poll() is None and not has_begun(part):
+            pass
+        writing.terminate()
+        _, told = writing.communicate(timeout=60)
+        if part.exists():
+            break
+    assert (writing.returncode, target.exists()) == (-signal.SIGTERM, False), told
+    if command == "backup":
         other = [str(RECOLLECT), "restore", str(part), "--store", str(tmp_path / "other.db"), "--yes"]
         assert subprocess.run(other, capture_output=True, check=False).returncode == 1
     assert subprocess.run(call, capture_output=True, check=False).returncode == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -26,6 +25,7 @@ from recollect.store.sqlite.index import SqliteIndex
 from recollect.testing import StoreSuite
 from recollect.testing.stores.base import ADA, NOON, OpenStore, say
 from recollect.types import Scope
+from tests.ports import free_port
 
 pytest.importorskip("chromadb", reason="the extra 'chroma' is not installed")
 from recollect.store.chroma import ChromaStore
@@ -56,10 +56,7 @@ class TestChromaInAFolder(StoreSuite):
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    folder = tempfile.mkdtemp()
+    port, folder = free_port(), tempfile.mkdtemp()
     program = Path(sys.executable).with_name("chroma")
     command = [str(program), "run", "--path", folder, "--host", "127.0.0.1", "--port", str(port)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -22,7 +22,7 @@ from recollect.types import Scope, local_now
 
 MANY = 2 * database.MOST
 _SLOW_COMMITS = """
-    CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(3); RETURN NULL; END';
+    CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(20); RETURN NULL; END';
     CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON recollect.messages DEFERRABLE INITIALLY DEFERRED
         FOR EACH ROW EXECUTE FUNCTION slow();
 """
@@ -43,11 +43,8 @@ class Callers:
             assert self.came.acquire(timeout=60)
 
 
-def piled_up(
-    url: str, held: Scope, writer: Callable[[int], Scope], other: Scope, monkeypatch: pytest.MonkeyPatch
-) -> list[list[Entry]]:
+def piled_up(url: str, held: Scope, writer: Callable[[int], Scope], other: Scope) -> list[list[Entry]]:
     """What many write for whom another process has the lock; before it lets go of that, someone else writes."""
-    monkeypatch.setattr(database, "WAIT", 3.0)
     callers = Callers()
     with PostgresStore(url) as elsewhere, PostgresStore(url, clock=callers) as store, ThreadPoolExecutor(MANY) as pool:
         with elsewhere.transaction(held):
@@ -61,17 +58,13 @@ def piled_up(
         return [each.result() for each in waiting]
 
 
-def test_a_user_who_is_waited_for_takes_no_connection_from_other_users(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept = piled_up(url, Scope("acme", "ada"), lambda _: ADA, BOB, monkeypatch)
+def test_a_user_who_is_waited_for_takes_no_connection_from_other_users(url: str) -> None:
+    kept = piled_up(url, Scope("acme", "ada"), lambda _: ADA, BOB)
     assert sorted(entry.seq for (entry,) in kept) == [*range(1, MANY + 1)]
 
 
-def test_a_tenant_that_is_waited_for_takes_no_connection_from_other_tenants(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept = piled_up(url, Scope("acme"), lambda number: Scope("acme", f"user{number}", "trip"), RIVAL, monkeypatch)
+def test_a_tenant_that_is_waited_for_takes_no_connection_from_other_tenants(url: str) -> None:
+    kept = piled_up(url, Scope("acme"), lambda number: Scope("acme", f"user{number}", "trip"), RIVAL)
     assert [entry.seq for (entry,) in kept] == [1] * MANY
 
 
@@ -121,10 +114,7 @@ def test_who_came_first_has_the_next_turn() -> None:
     assert not turns._gates
 
 
-def test_tenants_that_are_waited_for_leave_connections_to_those_who_read(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(database, "WAIT", 3.0)
+def test_tenants_that_are_waited_for_leave_connections_to_those_who_read(url: str) -> None:
     callers, held = Callers(), (Scope("one"), Scope("two"))
     with PostgresStore(url) as elsewhere, PostgresStore(url, clock=callers) as store, ThreadPoolExecutor(MANY) as pool:
         say(store, RIVAL, "kept")
@@ -174,9 +164,10 @@ def test_a_commit_that_is_given_up_is_not_said_to_have_failed(
     url: str, monkeypatch: pytest.MonkeyPatch, inside: bool
 ) -> None:
     with PostgresStore(url) as store:
+        say(store, BOB, "has a connection made")
         with store._database.maintaining() as db:
             db.execute(_SLOW_COMMITS)
-        monkeypatch.setattr(alive, "LONGEST", 0.5)
+        monkeypatch.setattr(alive, "LONGEST", 2.0)
         with (
             pytest.raises(StoreUnavailable, match="not known whether this was written"),
             store.transaction(ADA) if inside else nullcontext(),

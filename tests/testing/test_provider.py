@@ -21,7 +21,7 @@ from tests.wrong import wrong
 
 LONG = "word " * 1_500
 HELLO = [{"role": "user", "content": "Hello"}]
-CLIENT = httpx2.Client(timeout=5)
+CLIENT = httpx2.Client(timeout=60)
 MARK = {"cache_control": {"type": "ephemeral"}}
 
 
@@ -258,7 +258,7 @@ def test_closing_ends_a_connection_that_is_kept_waiting() -> None:
             while not provider.requests:
                 pass
         with pytest.raises(httpx2.TransportError):
-            waiting.result(timeout=5)
+            waiting.result(timeout=30)
 
 
 def test_many_may_ask_at_once() -> None:

@@ -15,6 +15,7 @@ from recollect.errors import BadReply, ConfigError, ModelUnavailable, RateLimite
 from recollect.testing.provider.server import Server as Sockets
 from recollect.testing.provider.values import Sending
 from recollect.tokens import counter, endpoint
+from tests.ports import free_port
 
 ERRORS = {
     401: {"type": "error", "error": {"type": "authentication_error", "message": "invalid x-api-key"}},
@@ -144,10 +145,8 @@ def test_a_redirect_does_not_carry_the_key_elsewhere(server: Server) -> None:
 
 
 def test_a_server_that_is_not_there_is_unavailable() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as gone:
-        port = gone.getsockname()[1]
     with pytest.raises(ModelUnavailable, match="can't be reached"):
-        counter(f"llamacpp:http://127.0.0.1:{port}")("one")
+        counter(f"llamacpp:http://127.0.0.1:{free_port()}")("one")
 
 
 def test_a_server_that_never_answers_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from recollect.absent import begun
 from recollect.arguments import in_words, meant
 from recollect.errors import ConfigError, MissingExtra, NotFound, RecollectError
 from recollect.flow.facts.tell import due
-from recollect.http import encoded, loopback
+from recollect.http import KEEP_SECONDS, encoded, loopback
 from recollect.layers.semantic import NOTED_VIA
 from recollect.memory import Memory
 from recollect.session import Session, titles
@@ -317,7 +317,8 @@ def serve(
     import uvicorn
 
     app = ready.streamable_http_app(host=host)
-    uvicorn.run(_guarded(app, token) if token else app, host=host, port=port, log_level="warning")
+    guarded = _guarded(app, token) if token else app
+    uvicorn.run(guarded, host=host, port=port, log_level="warning", timeout_keep_alive=KEEP_SECONDS)
 
 
 def _sound(value: Any) -> Any:

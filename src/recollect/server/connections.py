@@ -11,6 +11,8 @@ from typing import Final
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.supervisors import Multiprocess
 
+from recollect.http import KEEP_SECONDS
+
 HEAD_SECONDS: Final = 30.0
 """How long the first line and the headers of a request may take to come."""
 HEAD_BYTES: Final = 2**17
@@ -41,6 +43,7 @@ class Timely(HttpToolsProtocol):
         """Give the first request its time to come."""
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=0)
+        self.timeout_keep_alive = KEEP_SECONDS
         self._wait_for_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
