@@ -28,6 +28,25 @@ def test_stems_are_those_of_sqlites_porter(start: str, end: str) -> None:
     assert tokenize(word.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False) == [(stem(word),)]
 
 
+@pytest.mark.parametrize(
+    "forms",
+    [
+        "buy buys buying bought",
+        "write writes writing wrote written",
+        "try tries trying tried",
+        "child children",
+        "take took",
+    ],
+)
+def test_every_form_of_a_word_has_one_stem(forms: str) -> None:
+    assert len(set(map(stem, forms.split()))) == 1
+
+
+@pytest.mark.parametrize("pair", ["rose rise", "bit bite", "won win", "leaves leaf", "went go"])
+def test_a_form_that_is_as_often_another_word_goes_by_itself(pair: str) -> None:
+    assert len(set(map(stem, pair.split()))) == 2
+
+
 @given(st.text())
 def test_any_text_has_words_that_any_index_can_hold(text: str) -> None:
     for word in words(text):

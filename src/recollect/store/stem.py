@@ -1,4 +1,7 @@
-"""English word stems by Porter's algorithm with his two later rules, so that 'moved' finds 'moving'."""
+"""English word stems by Porter's algorithm with his two later rules, so that 'moved' finds 'moving'.
+
+Forms that follow no rule stand in a list, so that 'bought' finds 'buying'.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,27 @@ _EXACTLY_1: Final = re.compile(f"^{_C}*{_V}+{_C}+{_V}*$")
 _HAS_VOWEL: Final = re.compile(_V)
 _DOUBLE: Final = re.compile(r"([^aeiouy])\1$")
 _CVC: Final = re.compile(f"{_C}[aeiouy][^aeiouwxy]$")
+
+_FORMS: Final = """
+arise arose arisen, awake awoke awoken, beat beaten, become became, begin began begun, bend bent, bleed bled, blow
+blew blown, break broke broken, breed bred, bring brought, build built, burn burnt, buy bought, catch caught, choose
+chose chosen, cling clung, come came, creep crept, cry cries cried, deal dealt, dig dug, draw drew drawn, dream
+dreamt, drink drank drunk, drive drove driven, dry dries dried, eat ate eaten, fall fell fallen, feed fed, feel felt,
+fight fought, find found, flee fled, fly flies flew flown, forbid forbade forbidden, forget forgot forgotten, forgive
+forgave forgiven, freeze froze frozen, fry fries fried, give gave given, grow grew grown, hang hung, hear heard, hide
+hid hidden, hold held, keep kept, kneel knelt, lay laid, lean leant, leap leapt, learn learnt, leave left, lend lent,
+lose lost, mean meant, meet met, mistake mistook mistaken, overcome overcame, pay paid, prove proven, rebuild rebuilt,
+rewrite rewrote rewritten, ride rode ridden, ring rang rung, rise risen, run ran, seek sought, sell sold, send sent,
+shake shook shaken, shine shone, shoot shot, show shown, shrink shrank shrunk, sing sang sung, sink sank sunk, sleep
+slept, slide slid, speak spoke spoken, spell spelt, spend spent, spin spun, stand stood, steal stole stolen, stick
+stuck, sting stung, strike struck, swear swore sworn, sweep swept, swim swam swum, swing swung, take took taken, teach
+taught, tear tore torn, tell told, throw threw thrown, try tries tried, undergo underwent undergone, understand
+understood, wake woke woken, wear wore worn, weep wept, withdraw withdrew withdrawn, write wrote written, child
+children, man men, woman women, foot feet, tooth teeth, mouse mice, goose geese, wife wives, knife knives, shelf
+shelves, half halves, wolf wolves, analysis analyses, diagnosis diagnoses, crisis crises, sky skies
+"""
+_IRREGULAR: Final = {form: base for base, *forms in map(str.split, _FORMS.split(",")) for form in forms}
+"""Forms by what they are forms of; those that are as often another word ("rose", "a bit", "won't") go by themselves."""
 
 MAX_WORD: Final = 64
 KNOWN: Final = 50_000
@@ -64,7 +88,7 @@ stem: Final = that_forgets(_Known()).__getitem__
 def _stem(word: str) -> str:
     if len(word) < 3 or not word.isascii() or not word.isalpha():
         return word[:MAX_WORD]
-    word = word[:MAX_WORD]
+    word = _IRREGULAR.get(word, word)[:MAX_WORD]
     word = _past_and_gerund(_plural(word))
     if word.endswith("y") and _HAS_VOWEL.search(word[:-1]):
         word = word[:-1] + "i"

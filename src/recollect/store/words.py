@@ -12,7 +12,7 @@ from typing import Final
 from recollect.recent import remembered
 from recollect.store.stem import stem
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Raised whenever `words` gives other words for some text: keyword indexes made before are then rebuilt."""
 
 MAX_QUERY: Final = 64
