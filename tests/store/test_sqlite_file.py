@@ -285,6 +285,18 @@ def test_nothing_is_acknowledged_once_the_write_ahead_file_is_gone(path: Path, m
         assert store.check() == []
 
 
+def test_who_reads_a_file_that_is_no_longer_there_is_told_and_makes_no_other(path: Path) -> None:
+    with SqliteStore(path) as store:
+        say(store, ADA, "before")
+        path.unlink()
+        with pytest.raises(StoreUnavailable, match="moved, replaced or deleted"):
+            store.check()
+        assert not path.exists()
+        path.mkdir()
+        with pytest.raises(StoreUnavailable, match="is a folder"):
+            store.check()
+
+
 def test_a_relative_path_stays_the_same_file_wherever_the_process_goes(
     path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

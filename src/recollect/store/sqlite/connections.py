@@ -57,9 +57,18 @@ class Connections:
         """Raises where the file is closed, or was opened before a fork."""
         check_open(self.path, self.closed, self._process)
 
-    def connect(self, cache: int = READER_KB) -> Connection:
-        """A new one."""
-        db = Connection(self._place, vfs=self._vfs, statementcachesize=200)
+    def connect(self, *, writes: bool = False) -> Connection:
+        """A new one: the writer's, which makes the file where there is none, or one beside it."""
+        try:
+            return self._connected(writes)
+        except apsw.Error as error:
+            if not writes and not Path(self._place).exists():
+                raise errors.gone(self.path) from error
+            raise errors.translated(error, self.path) from error
+
+    def _connected(self, writes: bool) -> Connection:
+        flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if writes else 0)
+        db = Connection(self._place, flags, self._vfs, statementcachesize=200)
         db.set_busy_timeout(BUSY_MS)
         db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # else most statements are compiled anew for every value
         _write_ahead(db)
@@ -67,7 +76,7 @@ class Connections:
         db.pragma("secure_delete", "ON")
         db.pragma("journal_size_limit", 64 * 2**20)
         db.wal_autocheckpoint(WAL_PAGES)
-        db.pragma("cache_size", -cache)
+        db.pragma("cache_size", -WRITER_KB if writes else -READER_KB)
         db.pragma("temp_store", "MEMORY")
         return db
 

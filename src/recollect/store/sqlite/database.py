@@ -15,7 +15,7 @@ from recollect.errors import ConfigError, DiskFull, RecollectError, StoreUnavail
 from recollect.store.protocols import Clock, Durability
 from recollect.store.sqlite import errors, scopes
 from recollect.store.sqlite.change import Change
-from recollect.store.sqlite.connections import BUSY_MS, WRITER_KB, Connection, Connections
+from recollect.store.sqlite.connections import BUSY_MS, Connection, Connections
 from recollect.store.sqlite.migrate import migrate
 from recollect.store.sqlite.writers import Request, Writers
 from recollect.types import Scope
@@ -56,7 +56,7 @@ class Database:
         self._seen_to = 0
         """The last position in a block that was undone: who read it there takes no other for it."""
         try:
-            self._writer = self.connections.connect(WRITER_KB)
+            self._writer = self.connections.connect(writes=True)
             migrate(self._writer, path)
             self._cursor = self._writer.cursor()
             self._failed = self._writer.readonly("main")
