@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from datetime import datetime, timedelta
 from math import fsum
-from typing import Any, Final, NamedTuple, Unpack
+from typing import Final, NamedTuple, Unpack
 
 from recollect.answers import Fact
 from recollect.arguments import messages_only
@@ -21,7 +21,7 @@ from recollect.flow.facts.tell import asked_by, due, label
 from recollect.flow.fence import TITLES, without_memory
 from recollect.flow.talk import asks_of_assistant, asks_of_talk
 from recollect.flow.when import periods
-from recollect.llm.model import TIMEOUT, Delta, Options, Reply, Usage
+from recollect.llm.model import Delta, Options, Reply, Usage
 from recollect.llm.quoting import (
     EARLIER,
     FACTS,
@@ -151,17 +151,9 @@ class RecallModel:
 
     name = "recall:"
 
-    def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        tools: Sequence[Mapping[str, Any]] = (),
-        schema: Mapping[str, Any] | None = None,
-        max_tokens: int | None = None,
-        timeout: float = TIMEOUT,
-    ) -> Reply:
+    def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Reply:
         """The whole answer."""
-        if schema is not None:
+        if options.get("schema") is not None:
             raise ConfigError("recall: only quotes, it can't fill in a schema: open a model like 'openai:gpt-4o-mini'")
         text = answer(messages_only(messages))
         usage = Usage(count_messages(messages, estimate), estimate(text))
