@@ -109,8 +109,8 @@ def damaged(what: str, error: Exception) -> StoreError:
 
 def encode(message: Message) -> bytes:
     """A message that has arrived as bytes, its id left out."""
-    received = _iso(message.received or EPOCH)
-    at = received if message.at is message.received else _iso(message.at or EPOCH)
+    received = (message.received or EPOCH).isoformat()
+    at = received if message.at is message.received else (message.at or EPOCH).isoformat()
     if type(message.content) is str and message.shape is None and not message.extra:
         happened = "" if at == received else f',"at":"{at}"'
         start = f'{{"role":"{message.role}","content":{_quoted(message.content)}{happened},"received":"{received}"'
@@ -128,22 +128,6 @@ def _end(name: str | None, metadata: Mapping[str, Any]) -> str:
     if metadata:
         more["metadata"] = metadata
     return "," + _json(more)[1:]
-
-
-class _Iso:
-    """A time as text. Messages that arrive together share theirs, so the last one is remembered."""
-
-    def __init__(self) -> None:
-        self._last = EPOCH, EPOCH.isoformat()
-
-    def __call__(self, when: datetime) -> str:
-        last = self._last
-        if last[0] is not when:
-            last = self._last = when, when.isoformat()
-        return last[1]
-
-
-_iso: Final = _Iso()
 
 
 def decode(id: str, body: bytes) -> Message:
