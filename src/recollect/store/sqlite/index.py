@@ -104,7 +104,7 @@ class SqliteIndex:
         checks.check_count("k", k, 1)
         asked = direction(vector)
         with self._database.reading() as db:
-            return _matches(db, _best_first(_pairs(*self._near(db, scope, asked, model, k, where)))[:k])
+            return _matches(db, _best_first(_pairs(*self._near(db, scope, asked, model, k, where))))
 
     def nearest_positions(
         self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY
@@ -112,8 +112,7 @@ class SqliteIndex:
         checks.check_count("k", k, 1)
         asked = direction(vector)
         with self._database.reading() as db:
-            places, cosines = self._near(db, scope, asked, model, k, where)
-        return (places, cosines) if len(places) <= k else _ordered(places, cosines, k)
+            return self._near(db, scope, asked, model, k, where)
 
     def get(self, scope: Scope, kind: str, ids: Sequence[str]) -> list[Item]:
         with self._database.reading() as db:
@@ -174,7 +173,7 @@ class SqliteIndex:
     def _near(
         self, db: apsw.Connection, scope: Scope, asked: NDArray[np.float32], model: str, k: int, where: Filter
     ) -> Positions:
-        """The k nearest, and a few more, in any order."""
+        """The k nearest, in any order."""
         exact = where.exact or scope.session is not None
         place, owned = find_vectors(db, scope, model, len(asked), exact=exact)
         cache = VectorCache() if self._database.in_transaction else self.cache
@@ -184,7 +183,8 @@ class SqliteIndex:
         if where.metadata:
             return positions(itertools.islice(_passing(db, _pairs(*_ordered(places, cosines)), where), k))
         best = largest(cosines, k)
-        return places[best], cosines[best].astype(float)
+        found = places[best], cosines[best].astype(float)
+        return found if len(best) <= k else _ordered(*found, k)
 
 
 def _embed(change: Change, scope: Scope, kind: str, model: str, rows: Mapping[str, Vector]) -> int:
