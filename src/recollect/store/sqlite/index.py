@@ -128,7 +128,7 @@ class SqliteIndex:
         with self._database.reading() as db:
             place = scopes.find(db, scope)
             known = find_model(db, place.tenant, model)
-            bounds = (place.id, known[0] if known else 0, checks.id_list(wanted), after)
+            bounds = (place.id, known.id if known else 0, checks.id_list(wanted), after)
             rows = db.execute(_MISSING[place.level()], bounds)
             return list(itertools.islice(_with_text(db, rows), limit))
 
@@ -206,7 +206,7 @@ def _drop(change: Change, scope: Scope, model: str) -> int:
     gone = 0
     level = place.level()
     for (owner,) in list(change.db.execute(_OWNERS[level], (place.id,))):
-        change.db.execute(_DROP[level], (place.id, known[0], owner))
+        change.db.execute(_DROP[level], (place.id, known.id, owner))
         gone += change.db.changes()
         changed(change.db, owner)
     return gone
