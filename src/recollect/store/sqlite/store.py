@@ -11,7 +11,7 @@ from typing import Final, Self
 import apsw
 
 from recollect.errors import ConfigError, NotFound, StoreError
-from recollect.store.backup import OTHER_KIND, making
+from recollect.store.backup import OTHER_KIND, making, no_room
 from recollect.store.checks import check_durability
 from recollect.store.protocols import Clock, Durability, Progress
 from recollect.store.sqlite import doctor, errors, keywords
@@ -70,9 +70,15 @@ class SqliteStore:
         return self._database.write(lambda change: keywords.rebuild(change, progress))
 
     def backup(self, path: str | Path) -> None:
-        with making(Path(_checked_name(os.fspath(path)))) as part, self._database.connections.lent() as db:
-            db.execute("VACUUM INTO ?", (os.fspath(part),))
-            _renumber(part)
+        target = Path(_checked_name(os.fspath(path)))
+        with making(target) as part, self._database.connections.lent() as db:
+            try:
+                db.execute("VACUUM INTO ?", (os.fspath(part),))
+                _renumber(part)
+            except apsw.Error as error:
+                if errors.is_full(error):
+                    raise no_room(target) from error
+                raise
 
     def restore(self, path: str | Path) -> None:
         with closing(_checked(Path(path))) as backup:
