@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
@@ -138,6 +139,16 @@ def test_a_session_that_is_lost_is_reported(whole: Path, tmp_path: Path, damage:
         (finding,) = store.check()
     assert (finding.part, finding.fix) == ("log", "restore a backup")
     assert problem in finding.problem
+
+
+def test_a_backup_with_names_that_are_no_text_is_refused(whole: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged.db"
+    shutil.copy(whole, damaged)
+    with closing(apsw.Connection(str(damaged))) as db:
+        db.execute("UPDATE scope SET user = CAST(x'ff' AS TEXT) WHERE user = 'ada'")
+        assert db.changes()
+    with SqliteStore(tmp_path / "memory.db") as store, pytest.raises(StoreError, match="damaged .*nothing was changed"):
+        store.restore(damaged)
 
 
 def test_a_keyword_index_whose_tables_have_other_columns_is_made_anew(whole: Path, tmp_path: Path) -> None:

@@ -123,12 +123,18 @@ def _checked(path: Path) -> apsw.Connection:
         problems += [finding.problem for finding in doctor.broken_sessions(backup)]
     except apsw.NotADBError as error:
         raise StoreError(f"{path} is no backup of a SQLite store ({error}); {OTHER_KIND}") from error
+    except (apsw.CorruptError, UnicodeDecodeError) as error:
+        raise _damaged(path, str(error)) from error
     except apsw.Error as error:
         raise errors.translated(error, os.fspath(path)) from error
     if problems:
         backup.close()
-        raise StoreError(f"the backup {path} is damaged ({problems[0]}); nothing was changed, choose another")
+        raise _damaged(path, problems[0])
     return backup
+
+
+def _damaged(path: Path, problem: str) -> StoreError:
+    return StoreError(f"the backup {path} is damaged ({problem}); nothing was changed, choose another")
 
 
 def _renumber(path: Path) -> None:
