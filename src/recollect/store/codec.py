@@ -55,6 +55,9 @@ def from_micros(value: int) -> datetime:
         return (datetime.min if value < 0 else datetime.max).replace(tzinfo=UTC)
 
 
+DAMAGE: Final = (ValueError, TypeError, LookupError, AttributeError)
+"""What reading bytes that were damaged may raise."""
+
 _JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
 _READ: Final = json.JSONDecoder().raw_decode
 _quoted: Final = json.encoder.encode_basestring
@@ -78,7 +81,7 @@ def from_bytes(data: bytes) -> Any:
         text = data.decode("utf-8", "surrogatepass")
         value, end = _READ(text)
         return value if end == len(text) else json.loads(text)
-    except ValueError as error:
+    except DAMAGE as error:
         raise damaged("a value", error) from error
 
 
@@ -96,10 +99,6 @@ def sealed(data: bytes, *beside: object) -> bytes:
 def unsealed(data: bytes) -> Any:
     """The JSON value that was sealed."""
     return from_bytes(data[4:])
-
-
-DAMAGE: Final = (ValueError, TypeError, LookupError, AttributeError)
-"""What reading bytes that were damaged may raise."""
 
 
 def damaged(what: str, error: Exception) -> StoreError:
@@ -189,11 +188,12 @@ def encode_record(record: Record) -> bytes:
     return to_bytes(plain_record(record))
 
 
-def decode_record(body: bytes) -> dict[str, Any]:
-    """The fields that `encode_record` wrote; StoreError if they were damaged."""
+def decode_record(body: bytes, superseded_at: str | None, **columns: Any) -> Record:
+    """The record that `encode_record` described, with what a store keeps in columns; StoreError if it was damaged."""
     data: dict[str, Any] = from_bytes(body)
     try:
-        return record_fields(data)
+        ended = datetime.fromisoformat(superseded_at) if superseded_at else None
+        return Record(superseded_at=ended, **columns, **record_fields(data))
     except DAMAGE as error:
         raise damaged("a record", error) from error
 
@@ -215,6 +215,10 @@ def encode_item(item: Item) -> bytes:
     return to_bytes(plain_item(item))
 
 
-def decode_item(body: bytes) -> dict[str, Any]:
-    """The fields that `encode_item` wrote."""
-    return item_fields(from_bytes(body))
+def decode_item(body: bytes, **columns: Any) -> Item:
+    """The item that `encode_item` described, with what a store keeps in columns; StoreError if it was damaged."""
+    data: dict[str, Any] = from_bytes(body)
+    try:
+        return Item(**columns, **item_fields(data))
+    except DAMAGE as error:
+        raise damaged("an item", error) from error

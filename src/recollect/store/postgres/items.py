@@ -90,7 +90,7 @@ def item_from(tenant: str, row: Sequence[Any]) -> Item:
     if kind == MESSAGE:
         decoded = codec.decode(id, message)
         return item_of(tagged(decoded, codec.from_bytes(tags)) if tags else decoded, where, position)
-    return Item(kind, id, **codec.decode_item(body), scope=where, position=position)
+    return codec.decode_item(body, kind=kind, id=id, scope=where, position=position)
 
 
 def spelled(tenant: str, found: Sequence[str], full: bytes | None) -> tuple[Scope, str, str]:

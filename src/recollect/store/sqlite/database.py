@@ -164,7 +164,7 @@ class Database:
     def _committed(self, work: Callable[[Change], T]) -> T:
         try:
             change = self._begin()
-            result = work(change)
+            result = self._done(work, change)
             change.commit()
         except BaseException as error:
             self._undo(error)
@@ -217,7 +217,14 @@ class Database:
 
     def _nested(self, change: Change, work: Callable[[Change], T]) -> T:
         with self._savepoint(change):
+            return self._done(work, change)
+
+    def _done(self, work: Callable[[Change], T], change: Change) -> T:
+        """What the work gives; text in the file that is none is told as damage."""
+        try:
             return work(change)
+        except UnicodeDecodeError as error:
+            raise errors.translated(error, self.path) from error
 
     @contextmanager
     def _savepoint(self, change: Change) -> Iterator[None]:

@@ -118,7 +118,7 @@ class SqliteIndex:
         with self._database.reading() as db:
             positions = _positions(db, scopes.find(db, scope), kind, ids)
             found = items_at(db, positions)
-            return [found[position] for position in positions]
+            return [found[position] for position in positions if position in found]
 
     def missing(
         self, scope: Scope, model: str, *, kinds: Sequence[str] = (), after: int = 0, limit: int = 1_000
@@ -142,7 +142,7 @@ class SqliteIndex:
                 return []
             rows = vectors_at(db, known, _positions(db, place, kind, ids))
             found = items_at(db, list(rows))
-            return [(found[position], row) for position, row in sorted(rows.items())]
+            return [(found[position], row) for position, row in sorted(rows.items()) if position in found]
 
     def embedded(
         self, scope: Scope, model: str, *, after: int = 0, limit: int = 1_000
@@ -220,7 +220,7 @@ def _positions(db: apsw.Connection, place: scopes.Place, kind: str, ids: Sequenc
 def _with_text(db: apsw.Connection, rows: Iterable[Any]) -> Iterator[Item]:
     for batch in _batches(row[0] for row in rows):
         found = items_at(db, batch)
-        yield from (found[position] for position in batch if found[position].text)
+        yield from (item for item in map(found.get, batch) if item and item.text)
 
 
 def _search(
