@@ -97,13 +97,20 @@ class Connections:
         finally:
             db.close()
 
-    def borrowed(self) -> Connection:
+    def borrowed(self, *, at_a_moment: bool) -> Connection:
         """A connection beside the writer's, until it is given back."""
         self.check_open()
         try:
-            return self._idle.pop()
+            db = self._idle.pop()
         except IndexError:
-            return self.connect()
+            db = self.connect()
+        try:
+            if at_a_moment:
+                db.execute("BEGIN")
+        except apsw.Error as error:
+            self.give_back(db)
+            raise errors.translated(error, self.path) from error
+        return db
 
     def give_back(self, db: Connection) -> None:
         """The end of `borrowed`, and of what it was reading."""
@@ -143,19 +150,29 @@ class _Lent:
         self._lender, self._at_a_moment = lender, at_a_moment
 
     def __enter__(self) -> Connection:
-        self._db = self._lender.borrowed()
-        try:
-            if self._at_a_moment:
-                self._db.execute("BEGIN")
-        except apsw.Error as error:
-            self._lender.give_back(self._db)
-            raise errors.translated(error, self._lender.path) from error
+        self._db = self._lender.borrowed(at_a_moment=self._at_a_moment)
         return self._db
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._lender.give_back(self._db)
         if isinstance(error, (apsw.Error, UnicodeDecodeError)):
             raise errors.translated(error, self._lender.path) from error
+
+
+class Held:
+    """A connection that a thread has already, for the length of a read; only the read's own errors are the file's."""
+
+    __slots__ = ("_db", "_path")
+
+    def __init__(self, db: apsw.Connection, path: str) -> None:
+        self._db, self._path = db, path
+
+    def __enter__(self) -> apsw.Connection:
+        return self._db
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, (apsw.Error, UnicodeDecodeError)):
+            raise errors.translated(error, self._path) from error
 
 
 def check_engine() -> None:
