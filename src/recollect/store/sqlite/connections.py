@@ -6,7 +6,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -88,14 +88,9 @@ class Connections:
     def fresh(self) -> Iterator[apsw.Connection]:
         """A new connection that sees a moment and has nothing cached."""
         self.check_open()
-        db = self.connect()
-        try:
+        with closing(self.connect()) as db, Held(db, self.path):
             db.execute("BEGIN")
             yield db
-        except (apsw.Error, UnicodeDecodeError) as error:
-            raise errors.translated(error, self.path) from error
-        finally:
-            db.close()
 
     def borrowed(self, *, at_a_moment: bool) -> Connection:
         """A connection beside the writer's, until it is given back."""
@@ -160,7 +155,7 @@ class _Lent:
 
 
 class Held:
-    """A connection that a thread has already, for the length of a read; only the read's own errors are the file's."""
+    """A connection that someone has already, for the length of a read: SQLite's errors in it are raised as ours."""
 
     __slots__ = ("_db", "_path")
 

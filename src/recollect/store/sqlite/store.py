@@ -14,7 +14,7 @@ from recollect.errors import ConfigError, NotFound, StoreError
 from recollect.store.backup import OTHER_KIND, making, no_room
 from recollect.store.checks import check_durability
 from recollect.store.protocols import Clock, Durability, Progress
-from recollect.store.sqlite import doctor, errors, keywords
+from recollect.store.sqlite import check, errors, keywords
 from recollect.store.sqlite.database import Database
 from recollect.store.sqlite.index import SqliteIndex
 from recollect.store.sqlite.jobs import SqliteJobs
@@ -43,7 +43,7 @@ class SqliteStore:
         self.index = SqliteIndex(self._database)
         self.jobs = SqliteJobs(self._database)
         with self._database.reading() as db:
-            outdated = doctor.words_outdated(db)
+            outdated = check.words_outdated(db)
         if outdated:
             self.reindex()
 
@@ -64,7 +64,7 @@ class SqliteStore:
 
     def check(self) -> list[Finding]:
         with self._database.connections.fresh() as db:
-            return list(doctor.findings(db))
+            return list(check.findings(db))
 
     def reindex(self, progress: Progress | None = None) -> int:
         return self._database.write(lambda change: keywords.rebuild(change, progress))
@@ -120,7 +120,7 @@ def _checked(path: Path) -> apsw.Connection:
             raise apsw.NotADBError("it is empty")
         check_version(backup, os.fspath(path))
         problems = [row[0] for row in backup.execute("PRAGMA integrity_check") if row[0] != "ok"]
-        problems += [finding.problem for finding in doctor.broken_sessions(backup)]
+        problems += [finding.problem for finding in check.broken_sessions(backup)]
     except apsw.NotADBError as error:
         raise StoreError(f"{path} is no backup of a SQLite store ({error}); {OTHER_KIND}") from error
     except (apsw.CorruptError, UnicodeDecodeError) as error:
