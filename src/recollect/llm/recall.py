@@ -31,13 +31,13 @@ from recollect.llm.quoting import (
     Line,
     ends_of,
     facts_in,
-    meant,
+    lines_of,
     memory_of,
     part_about,
-    remembered,
     reply_to,
     said_before,
     said_of,
+    stands_for,
 )
 from recollect.store.stem import stem
 from recollect.store.words import COMMON, query_words, words
@@ -180,7 +180,7 @@ def answer(messages: Sequence[Message]) -> str:
     asks = _ASKS.match(asked or "?")
     if _GREETS.fullmatch(text) or _BIDS.fullmatch(text) or (not asks and (_STATES.match(text) or extract(text, ONCE))):
         return READ
-    lines = [*remembered(memory), *said_before(said[:-1])]
+    lines = [*lines_of(memory), *said_before(said[:-1])]
     best = _best(asked, lines, facts_in(lines, said[:-1]), question.at or local_now())
     if not best:
         return NOTHING if asks else READ
@@ -206,7 +206,8 @@ def _spelt(question: str) -> str:
     """The question with the words that ask for something spelt as they are known."""
     head, rest = question[:MAX_QUESTION], question[MAX_QUESTION:]
     return (
-        _WORD.sub(lambda word: word[0] if word[0].lower() in COMMON else meant(word[0].lower(), _ASKING), head) + rest
+        _WORD.sub(lambda word: word[0] if word[0].lower() in COMMON else stands_for(word[0].lower(), _ASKING), head)
+        + rest
     )
 
 
@@ -316,7 +317,9 @@ def _sharing(
     sources = [_Source(_words(_asked_by(fact, want, of_me)), fact) for fact in facts]
     sources += [_Source(_words(line.words), None, n, line.text.endswith("?")) for n, line in enumerate(others)]
     places = Counter(word for source in sources for word in source.words)
-    looked_for = {word if word in places or len(word) < 5 else meant(word, sorted(places)) for word in _same(telling)}
+    looked_for = {
+        word if word in places or len(word) < 5 else stands_for(word, sorted(places)) for word in _same(telling)
+    }
     if names := _words(" ".join(want.names)):
         about = said_of(others, names, _words)
         sources = [one for one in sources if names & one.words or (not one.fact and about[one.place])]

@@ -27,6 +27,7 @@ def micros(seconds: float) -> int:
 
 
 SLACK: Final = micros(CLOCK_SLACK)
+"""The same in microseconds."""
 
 
 def number(id: str) -> int:
