@@ -56,3 +56,11 @@ def test_eight_writers_of_ten_thousand_messages_with_readers_lose_and_tear_nothi
 def test_an_empty_memory_says_only_what_helps_of_a_limit_below_zero() -> None:
     with pytest.raises(BudgetTooSmall, match=r"the budget is -5: 5 too many\. Raise the budget$"):
         ConversationMemory().prune(-5)
+
+
+def test_true_is_not_one_as_in_the_filters_of_a_store() -> None:
+    memory = ConversationMemory()
+    memory.add("user", "one", metadata={"important": 1, "n": 1})
+    true = memory.add("user", "true", metadata={"important": True, "n": True})
+    assert memory.important == memory.search(n=True) == (true,)
+    assert [message.text for message in memory.where(n=1.0)] == ["one"]

@@ -15,7 +15,7 @@ from recollect.arguments import as_message, check_given, check_whole, messages_o
 from recollect.errors import InvalidTranscript
 from recollect.flow.receipt import Receipt
 from recollect.flow.window import Window
-from recollect.store.values import tagged
+from recollect.store.values import same, tagged
 from recollect.tokens import TokenCounter, count_message, estimate
 from recollect.tokens import counter as open_counter
 from recollect.types import Message, Part, Role, local_now, with_zone
@@ -269,7 +269,7 @@ class ConversationMemory:
 
 
 def _has(message: Message, metadata: Mapping[str, Any]) -> bool:
-    return all(key in message.metadata and message.metadata[key] == value for key, value in metadata.items())
+    return all(key in message.metadata and same(message.metadata[key], value) for key, value in metadata.items())
 
 
 def _said(message: Message) -> int:

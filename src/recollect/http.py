@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from recollect.errors import BadReply, ConfigError, MissingExtra, ModelError, ModelUnavailable, RateLimited
 
@@ -91,8 +91,8 @@ class Endpoint:
     ) -> None:
         self.name, self.url, self.retries = name, url.rstrip("/"), retries
         self._url_from, self._key_from, self._sign, self._judge = url_from, key_from, sign, judge
-        if urlsplit(self.url).scheme not in ("http", "https"):
-            raise ConfigError(f"{name}: the address of a server starts with http:// or https://: see {url_from}")
+        if parted(self.url).scheme not in ("http", "https"):
+            raise ConfigError(f"{name}: its address is not one like http://localhost:8000 or https://…: see {url_from}")
         for package in PACKAGES:
             if find_spec(package) is None:
                 raise MissingExtra(package, "http", name)
@@ -217,6 +217,14 @@ class Endpoint:
         except (ValueError, RecursionError) as error:
             began = data[:80].decode("utf-8", "replace")
             raise BadReply(f"{self.name}: the reply is not JSON: it starts with {began!r}") from error
+
+
+def parted(url: str) -> SplitResult:
+    """The parts of an address; all of them empty where it is none."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return urlsplit("")
 
 
 def message_of(error: Any) -> str:

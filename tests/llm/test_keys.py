@@ -96,6 +96,7 @@ def test_a_name_that_is_none_is_answered_with_examples(name: str) -> None:
         llm.open(name)
 
 
-def test_an_address_that_is_none_is_refused() -> None:
+@pytest.mark.parametrize("url", ["ftp://example.com", "http://[::1", "https://[host]"])
+def test_an_address_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match="OPENAI_BASE_URL"):
-        llm.open("openai:m", url="ftp://example.com")
+        llm.open("openai:m", url=url)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from recollect import Message
 from recollect.flow.fence import CLOSE, OPEN, SAYS, heading
 from recollect.flow.pack import CUT
-from recollect.llm.quoting import LONGEST, Line, part_about, remembered, reply_to, said_of
+from recollect.llm.quoting import LONGEST, Line, lines_of, part_about, reply_to, said_of
 from recollect.llm.recall import NOTHING, answer
 
 TEXTS = st.lists(st.sampled_from(["ab ", " xyz", " a\t", "b", " ", "-" * 300]), max_size=300).map("".join)
@@ -114,7 +114,7 @@ def test_a_heading_with_nothing_under_it_is_quoted_itself() -> None:
 
 @given(st.lists(st.sampled_from(["[document a.md › x] # x", "# y", "## y", "### z", "p", "", "[document b.md] q"])))
 def test_every_line_of_a_document_but_headings_is_there_to_quote_once_in_order(lines: list[str]) -> None:
-    found = [line.text.rpartition("] ")[2] for line in remembered("\n".join([heading("documents"), *lines]))]
+    found = [line.text.rpartition("] ")[2] for line in lines_of("\n".join([heading("documents"), *lines]))]
     assert [text for text in found if text in "pq"] == [line[-1] for line in lines if line and line[-1] in "pq"]
 
 

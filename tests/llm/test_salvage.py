@@ -187,6 +187,13 @@ def test_a_problem_names_its_place() -> None:
         {"properties": {"a": 3}},
         {"type": "text"},
         {"type": ["string", "nothing"]},
+        {"type": "object", "properties": {"a": {"type": str}}},
+        {"type": None},
+        {"type": [["string"]]},
+        {"properties": ["a"]},
+        {"anyOf": {"type": "string"}},
+        {"anyOf": 3},
+        {"type": "object", "required": "name"},
     ],
 )
 def test_a_keyword_that_is_not_checked_is_refused(schema: dict[str, Any]) -> None:

@@ -309,7 +309,7 @@ def test_while_chroma_is_away_the_store_is_checked_reindexed_and_restored(
 
 
 def test_an_index_is_named_clearly(tmp_path: Path) -> None:
-    for bad in ("faiss:///x", "chroma:///"):
+    for bad in ("faiss:///x", "chroma:///", "chroma://[::1"):
         with pytest.raises(ConfigError, match="chroma"):
             open(str(tmp_path / "memory.db"), index=bad)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from datetime import UTC, datetime
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -138,6 +140,68 @@ def test_a_session_that_is_lost_is_reported(whole: Path, tmp_path: Path, damage:
         (finding,) = store.check()
     assert (finding.part, finding.fix) == ("log", "restore a backup")
     assert problem in finding.problem
+
+
+def test_a_backup_with_names_that_are_no_text_is_refused(whole: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged.db"
+    shutil.copy(whole, damaged)
+    with closing(apsw.Connection(str(damaged))) as db:
+        db.execute("UPDATE scope SET user = CAST(x'ff' AS TEXT) WHERE user = 'ada'")
+        assert db.changes()
+    with (
+        SqliteStore(tmp_path / "memory.db") as store,
+        pytest.raises(StoreError, match=r"damaged .*nothing was changed"),
+    ):
+        store.restore(damaged)
+
+
+@pytest.mark.parametrize(
+    ("damage", "call"),
+    [
+        ("UPDATE scope SET user = CAST(x'ff' AS TEXT) WHERE user <> ''", lambda store: store.jobs.claim(worker="w")),
+        ("UPDATE record SET body = x'7b2276616c7565223a312c2278223a317d'", lambda store: store.records.find(ADA)),
+        ("UPDATE record SET superseded_at = 'noon'", lambda store: store.records.history(ADA, "fact", "city1")),
+        ("UPDATE item SET body = x'7b7d'", lambda store: store.index.get(ADA, "note", ["n1"])),
+        ("DELETE FROM counter", lambda store: store.log.scan(ADA)),
+    ],
+)
+def test_what_is_damaged_is_told_as_that(
+    whole: Path, tmp_path: Path, damage: str, call: Callable[[SqliteStore], Any]
+) -> None:
+    damaged = tmp_path / "damaged.db"
+    shutil.copy(whole, damaged)
+    with SqliteStore(damaged, clock=lambda: NOON + timedelta(days=1)) as store:
+        with closing(apsw.Connection(str(damaged))) as db:
+            db.execute(damage)
+        with pytest.raises(StoreError, match="damaged"):
+            call(store)
+        with pytest.raises(StoreError, match="damaged"), store.transaction():
+            call(store)
+
+
+def with_open_schema(path: Path, *statements: tuple[str, tuple[Any, ...]]) -> None:
+    with closing(apsw.Connection(str(path))) as db:
+        db.config(apsw.SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1)
+        db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
+        for statement, values in statements:
+            db.execute(statement, values)
+
+
+def test_a_message_that_only_an_index_has_is_not_found(whole: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged.db"
+    shutil.copy(whole, damaged)
+    with SqliteStore(damaged, clock=lambda: NOON) as store:
+        lost = store.log.read(WORK)[0].position
+    with closing(apsw.Connection(str(damaged))) as db:
+        ((*index,),) = db.execute("SELECT * FROM sqlite_schema WHERE name = 'message_seq'")
+    with_open_schema(damaged, ("DELETE FROM sqlite_schema WHERE name = 'message_seq'", ()))
+    with_open_schema(
+        damaged,
+        ("DELETE FROM message WHERE position = ?", (lost,)),
+        ("INSERT INTO sqlite_schema VALUES (?, ?, ?, ?, ?)", tuple(index)),
+    )
+    with SqliteStore(damaged, clock=lambda: NOON) as store:
+        assert [item.id for item in store.index.missing(WORK, "other")] == [f"m{n}" for n in range(1, 30)]
 
 
 def test_a_keyword_index_whose_tables_have_other_columns_is_made_anew(whole: Path, tmp_path: Path) -> None:

@@ -75,6 +75,15 @@ def test_a_small_file_system_that_fills_up(tmp_path: Path) -> None:
             check_through(store, ballast.unlink)
 
 
+def test_a_backup_to_a_small_file_system_names_the_file_that_has_no_room(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "small", "200k") as folder, SqliteStore(tmp_path / "memory.db") as store:
+        store.log.append(TRIP, [Message("user", random.Random(1).randbytes(200_000).hex())])
+        with pytest.raises(DiskFull, match=r"small/copy\.db: .* on another disk"):
+            store.backup(folder / "copy.db")
+        assert list(folder.iterdir()) == []
+        store.check_writable()
+
+
 @pytest.fixture
 def server() -> Iterator[Server]:
     with running("-c fsync=off", "-c autovacuum=off") as own:

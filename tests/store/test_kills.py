@@ -18,7 +18,7 @@ import pytest
 
 from recollect import Memory
 from recollect.embed.hashing import HashingEmbedder
-from recollect.store.sqlite import SqliteStore, doctor, migrate
+from recollect.store.sqlite import SqliteStore, check, migrate
 from recollect.types import Scope
 
 from . import victim
@@ -124,7 +124,7 @@ def shot_while_migrating(shooter: Shooter, folder: Path, dice: Random) -> None:
     db.close()
     with pytest.MonkeyPatch.context() as later:
         steps = (*migrate.migrations(), STEP)
-        for module in (migrate, doctor):
+        for module in (migrate, check):
             later.setattr(module, "migrations", lambda: steps)
         for path in folder.glob("*.db"):
             with SqliteStore(path) as store:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
 
 import apsw
@@ -283,6 +284,32 @@ def test_nothing_is_acknowledged_once_the_write_ahead_file_is_gone(path: Path, m
         assert texts(store.log.read(ADA)) == ["before"]
         say(store, ADA, "after")
         assert store.check() == []
+
+
+def test_who_reads_a_file_that_is_no_longer_there_is_told_and_makes_no_other(path: Path) -> None:
+    with SqliteStore(path) as store:
+        say(store, ADA, "before")
+        path.unlink()
+        with pytest.raises(StoreUnavailable, match="moved, replaced or deleted"):
+            store.check()
+        assert not path.exists()
+        path.mkdir()
+        with pytest.raises(StoreUnavailable, match="is a folder"):
+            store.check()
+
+
+@pytest.mark.parametrize("block", [SqliteStore.reading, SqliteStore.transaction])
+def test_what_goes_wrong_in_a_block_by_itself_is_not_taken_for_damage_of_the_file(
+    path: Path, block: Callable[[SqliteStore], AbstractContextManager[None]]
+) -> None:
+    with SqliteStore(path) as store:
+        say(store, ADA, "before")
+        with pytest.raises(UnicodeDecodeError), block(store):
+            assert texts(store.log.read(ADA)) == ["before"]
+            b"\xff".decode()
+        with_raw(path, "UPDATE scope SET user = CAST(x'ff' AS TEXT) WHERE session <> ''")
+        with block(store), pytest.raises(StoreError, match="damaged"):
+            store.log.scan(Scope(ADA.tenant))
 
 
 def test_a_relative_path_stays_the_same_file_wherever_the_process_goes(

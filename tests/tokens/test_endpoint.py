@@ -161,7 +161,7 @@ def test_a_key_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
         counter("anthropic:claude-test")
 
 
-@pytest.mark.parametrize("address", ["file:///etc/passwd", "localhost:8080", "http://", "nonsense"])
+@pytest.mark.parametrize("address", ["file:///etc/passwd", "localhost:8080", "http://", "nonsense", "http://[::1"])
 def test_only_a_web_address_is_a_server(address: str) -> None:
     with pytest.raises(ConfigError, match="not the address of a server"):
         counter(f"llamacpp:{address}")

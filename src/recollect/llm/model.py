@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Protocol, TypeAlias, TypedDict, runtime_checkable
+from typing import Any, Final, Literal, Protocol, TypeAlias, TypedDict, Unpack, runtime_checkable
 
 from recollect.frozen import EMPTY, FrozenDict
 from recollect.types import Message
@@ -71,7 +71,12 @@ class Delta:
 
 
 class Options(TypedDict, total=False):
-    """What a `ChatModel` is given beside the messages, to be passed on."""
+    """What a `ChatModel` may be given beside the messages.
+
+    `tools` are JSON schemas of functions in OpenAI's form; a tool's calls are in `reply.message.tool_calls`. With
+    `schema`, a JSON schema, the answer is JSON: `reply.value` fits it. `max_tokens` bounds the answer; `timeout` is in
+    seconds, `TIMEOUT` of them where it is not given.
+    """
 
     tools: Sequence[Mapping[str, Any]]
     schema: Mapping[str, Any] | None
@@ -81,34 +86,14 @@ class Options(TypedDict, total=False):
 
 @runtime_checkable
 class ChatModel(Protocol):
-    """Answers messages. Safe to call from many threads. Whatever goes wrong is raised as a ModelError.
-
-    `tools` are JSON schemas of functions in OpenAI's form; a tool's calls are in `reply.message.tool_calls`. With
-    `schema`, a JSON schema, the answer is JSON: `reply.value` fits it. `max_tokens` bounds the answer.
-    """
+    """Answers messages. Safe to call from many threads. Whatever goes wrong is raised as a ModelError."""
 
     @property
     def name(self) -> str:
         """The model by its 'provider:model' name."""
 
-    def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        tools: Sequence[Mapping[str, Any]] = (),
-        schema: Mapping[str, Any] | None = None,
-        max_tokens: int | None = None,
-        timeout: float = TIMEOUT,
-    ) -> Reply:
+    def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Reply:
         """The whole answer."""
 
-    def stream(
-        self,
-        messages: Sequence[Message],
-        *,
-        tools: Sequence[Mapping[str, Any]] = (),
-        schema: Mapping[str, Any] | None = None,
-        max_tokens: int | None = None,
-        timeout: float = TIMEOUT,
-    ) -> Iterator[Delta]:
+    def stream(self, messages: Sequence[Message], **options: Unpack[Options]) -> Iterator[Delta]:
         """The answer as it is made; the last piece carries the whole reply."""

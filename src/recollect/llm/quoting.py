@@ -68,7 +68,7 @@ def memory_of(text: str) -> str:
     return text[opened.end() : closed.start()] if opened and closed else ""
 
 
-def remembered(memory: str) -> Iterator[Line]:
+def lines_of(memory: str) -> Iterator[Line]:
     """The lines of a memory, those of documents with the headings above them."""
     for in_documents, lines in groupby(_lines(memory), key=lambda line: line.heading == DOCUMENTS):
         yield from (_passages if in_documents else iter)(lines)
@@ -208,7 +208,7 @@ def _statement(fact: Fact, n: int) -> Statement:
     )
 
 
-def meant(word: str, known: Iterable[str]) -> str:
+def stands_for(word: str, known: Iterable[str]) -> str:
     """The known word that a misspelt one stands for: "nmae" and "nam" are "name"; itself where there is none."""
     return next((other for other in known if _slip(word, other)), word)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from datetime import datetime, timedelta
 from math import fsum
-from typing import Any, Final, NamedTuple, Unpack
+from typing import Final, NamedTuple, Unpack
 
 from recollect.answers import Fact
 from recollect.arguments import messages_only
@@ -21,7 +21,7 @@ from recollect.flow.facts.tell import asked_by, due, label
 from recollect.flow.fence import TITLES, without_memory
 from recollect.flow.talk import asks_of_assistant, asks_of_talk
 from recollect.flow.when import periods
-from recollect.llm.model import TIMEOUT, Delta, Options, Reply, Usage
+from recollect.llm.model import Delta, Options, Reply, Usage
 from recollect.llm.quoting import (
     EARLIER,
     FACTS,
@@ -31,13 +31,13 @@ from recollect.llm.quoting import (
     Line,
     ends_of,
     facts_in,
-    meant,
+    lines_of,
     memory_of,
     part_about,
-    remembered,
     reply_to,
     said_before,
     said_of,
+    stands_for,
 )
 from recollect.store.stem import stem
 from recollect.store.words import COMMON, query_words, words
@@ -146,17 +146,9 @@ class RecallModel:
 
     name = "recall:"
 
-    def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        tools: Sequence[Mapping[str, Any]] = (),
-        schema: Mapping[str, Any] | None = None,
-        max_tokens: int | None = None,
-        timeout: float = TIMEOUT,
-    ) -> Reply:
+    def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Reply:
         """The whole answer."""
-        if schema is not None:
+        if options.get("schema") is not None:
             raise ConfigError("recall: only quotes, it can't fill in a schema: open a model like 'openai:gpt-4o-mini'")
         text = answer(messages_only(messages))
         usage = Usage(count_messages(messages, estimate), estimate(text))
@@ -183,7 +175,7 @@ def answer(messages: Sequence[Message]) -> str:
     asks = _ASKS.match(asked or "?")
     if _GREETS.fullmatch(text) or _BIDS.fullmatch(text) or (not asks and (_STATES.match(text) or extract(text, ONCE))):
         return READ
-    lines = [*remembered(memory), *said_before(said[:-1])]
+    lines = [*lines_of(memory), *said_before(said[:-1])]
     best = _best(asked, lines, facts_in(lines, said[:-1]), question.at or local_now())
     if not best:
         return NOTHING if asks else READ
@@ -209,7 +201,8 @@ def _spelt(question: str) -> str:
     """The question with the words that ask for something spelt as they are known."""
     head, rest = question[:MAX_QUESTION], question[MAX_QUESTION:]
     return (
-        _WORD.sub(lambda word: word[0] if word[0].lower() in COMMON else meant(word[0].lower(), _ASKING), head) + rest
+        _WORD.sub(lambda word: word[0] if word[0].lower() in COMMON else stands_for(word[0].lower(), _ASKING), head)
+        + rest
     )
 
 
@@ -319,7 +312,9 @@ def _sharing(
     sources = [_Source(_words(_asked_by(fact, want, of_me)), fact) for fact in facts]
     sources += [_Source(_words(line.words), None, n, line.text.endswith("?")) for n, line in enumerate(others)]
     places = Counter(word for source in sources for word in source.words)
-    looked_for = {word if word in places or len(word) < 5 else meant(word, sorted(places)) for word in _same(telling)}
+    looked_for = {
+        word if word in places or len(word) < 5 else stands_for(word, sorted(places)) for word in _same(telling)
+    }
     if names := _words(" ".join(want.names)):
         about = said_of(others, names, _words)
         sources = [one for one in sources if names & one.words or (not one.fact and about[one.place])]

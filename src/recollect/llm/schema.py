@@ -28,8 +28,8 @@ def check_schema(schema: Mapping[str, Any]) -> None:
         if unknown := sorted(set(part) - _RULES - _NOTES):
             raise ConfigError(f"{where}: {', '.join(unknown)} is not known; use {', '.join(sorted(_RULES))}")
         kinds = part.get("type", [])
-        for kind in [kinds] if isinstance(kinds, str) else kinds:
-            if kind not in _TYPES:
+        for kind in kinds if isinstance(kinds, list | tuple) else [kinds]:
+            if not isinstance(kind, str) or kind not in _TYPES:
                 raise ConfigError(f"{where}: type {kind!r} is not one of {', '.join(_TYPES)}")
 
 
@@ -39,19 +39,27 @@ def problems(value: Any, schema: Mapping[str, Any]) -> list[str]:
 
 
 def _parts(schema: Any, where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    if not isinstance(schema, Mapping):
-        if isinstance(schema, bool):
-            return
-        raise ConfigError(f"{where} must be an object, got {type(schema).__name__}")
+    if isinstance(schema, bool):
+        return
+    _check_kind(schema, where, Mapping, "an object")
     yield where, schema
     for key in ("properties", "$defs"):
-        for name, inner in (schema.get(key) or {}).items():
+        inside = schema.get(key) or {}
+        _check_kind(inside, f"{where}.{key}", Mapping, "an object")
+        for name, inner in inside.items():
             yield from _parts(inner, f"{where}.{key}.{name}")
     for key in ("items", "additionalProperties"):
         if key in schema:
             yield from _parts(schema[key], f"{where}.{key}")
+    for key in ("anyOf", "enum", "required"):
+        _check_kind(schema.get(key) or [], f"{where}.{key}", list | tuple, "a list")
     for index, inner in enumerate(schema.get("anyOf") or ()):
         yield from _parts(inner, f"{where}.anyOf[{index}]")
+
+
+def _check_kind(value: Any, where: str, kind: Any, called: str) -> None:
+    if not isinstance(value, kind):
+        raise ConfigError(f"{where} must be {called}, got {type(value).__name__}")
 
 
 def _problems(value: Any, schema: Mapping[str, Any] | bool, root: Mapping[str, Any], where: str) -> Iterator[str]:

@@ -38,10 +38,15 @@ def making(target: Path) -> Iterator[Path]:
             _sync(target.parent)
         except OSError as error:
             if error.errno in (ENOSPC, EDQUOT):
-                raise DiskFull(f"no room to write {target}: free some space, or name a file on another disk") from error
+                raise no_room(target) from error
             raise
         finally:
             part.unlink(missing_ok=True)
+
+
+def no_room(target: Path) -> DiskFull:
+    """The error for a file that there is no room for."""
+    return DiskFull(f"no room to write {target}: free some space, or name a file on another disk")
 
 
 def _check_new(target: Path) -> None:

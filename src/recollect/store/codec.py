@@ -55,6 +55,9 @@ def from_micros(value: int) -> datetime:
         return (datetime.min if value < 0 else datetime.max).replace(tzinfo=UTC)
 
 
+DAMAGE: Final = (ValueError, TypeError, LookupError, AttributeError)
+"""What reading bytes that were damaged may raise."""
+
 _JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
 _READ: Final = json.JSONDecoder().raw_decode
 _quoted: Final = json.encoder.encode_basestring
@@ -78,7 +81,7 @@ def from_bytes(data: bytes) -> Any:
         text = data.decode("utf-8", "surrogatepass")
         value, end = _READ(text)
         return value if end == len(text) else json.loads(text)
-    except ValueError as error:
+    except DAMAGE as error:
         raise damaged("a value", error) from error
 
 
@@ -98,10 +101,6 @@ def unsealed(data: bytes) -> Any:
     return from_bytes(data[4:])
 
 
-DAMAGE: Final = (ValueError, TypeError, LookupError, AttributeError)
-"""What reading bytes that were damaged may raise."""
-
-
 def damaged(what: str, error: Exception) -> StoreError:
     """The error for something that can't be read as it was written."""
     return StoreError(f"{what} in the store is damaged ({error}): check the store to see where, restore a backup")
@@ -109,8 +108,8 @@ def damaged(what: str, error: Exception) -> StoreError:
 
 def encode(message: Message) -> bytes:
     """A message that has arrived as bytes, its id left out."""
-    received = _iso(message.received or EPOCH)
-    at = received if message.at is message.received else _iso(message.at or EPOCH)
+    received = (message.received or EPOCH).isoformat()
+    at = received if message.at is message.received else (message.at or EPOCH).isoformat()
     if type(message.content) is str and message.shape is None and not message.extra:
         happened = "" if at == received else f',"at":"{at}"'
         start = f'{{"role":"{message.role}","content":{_quoted(message.content)}{happened},"received":"{received}"'
@@ -128,22 +127,6 @@ def _end(name: str | None, metadata: Mapping[str, Any]) -> str:
     if metadata:
         more["metadata"] = metadata
     return "," + _json(more)[1:]
-
-
-class _Iso:
-    """A time as text. Messages that arrive together share theirs, so the last one is remembered."""
-
-    def __init__(self) -> None:
-        self._last = EPOCH, EPOCH.isoformat()
-
-    def __call__(self, when: datetime) -> str:
-        last = self._last
-        if last[0] is not when:
-            last = self._last = when, when.isoformat()
-        return last[1]
-
-
-_iso: Final = _Iso()
 
 
 def decode(id: str, body: bytes) -> Message:
@@ -205,11 +188,12 @@ def encode_record(record: Record) -> bytes:
     return to_bytes(plain_record(record))
 
 
-def decode_record(body: bytes) -> dict[str, Any]:
-    """The fields that `encode_record` wrote; StoreError if they were damaged."""
+def decode_record(body: bytes, superseded_at: str | None, **columns: Any) -> Record:
+    """The record that `encode_record` described, with what a store keeps in columns; StoreError if it was damaged."""
     data: dict[str, Any] = from_bytes(body)
     try:
-        return record_fields(data)
+        ended = datetime.fromisoformat(superseded_at) if superseded_at else None
+        return Record(superseded_at=ended, **columns, **record_fields(data))
     except DAMAGE as error:
         raise damaged("a record", error) from error
 
@@ -231,6 +215,10 @@ def encode_item(item: Item) -> bytes:
     return to_bytes(plain_item(item))
 
 
-def decode_item(body: bytes) -> dict[str, Any]:
-    """The fields that `encode_item` wrote."""
-    return item_fields(from_bytes(body))
+def decode_item(body: bytes, **columns: Any) -> Item:
+    """The item that `encode_item` described, with what a store keeps in columns; StoreError if it was damaged."""
+    data: dict[str, Any] = from_bytes(body)
+    try:
+        return Item(**columns, **item_fields(data))
+    except DAMAGE as error:
+        raise damaged("an item", error) from error

@@ -26,6 +26,10 @@ def micros(seconds: float) -> int:
     return round(seconds * 1_000_000)
 
 
+SLACK: Final = micros(CLOCK_SLACK)
+"""The same in microseconds."""
+
+
 def number(id: str) -> int:
     """The number that a job's id stands for; 0, which no job has, where it is none."""
     return int(id) if id.isascii() and id.isdecimal() and len(id) < 19 else 0

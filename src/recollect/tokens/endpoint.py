@@ -9,10 +9,10 @@ from functools import cache
 from http.client import HTTPException
 from typing import Any, Final
 from urllib.error import HTTPError
-from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from recollect.errors import BadReply, ConfigError, ModelError, ModelUnavailable, RateLimited
+from recollect.http import parted
 from recollect.recent import remembered
 from recollect.tokens.estimator import TokenCounter
 
@@ -81,7 +81,7 @@ def _remembered(ask: TokenCounter) -> TokenCounter:
 
 
 def _address(base: str, path: str) -> str:
-    parts = urlsplit(base)
+    parts = parted(base)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigError(f"{base!r} is not the address of a server: use one like http://localhost:8080")
     return base.rstrip("/") + path

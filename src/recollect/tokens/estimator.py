@@ -13,7 +13,6 @@ from functools import cache
 from itertools import filterfalse
 from operator import mul, ne
 from typing import Final, NamedTuple, Protocol
-from zlib import adler32
 
 from recollect.errors import ConfigError
 from recollect.recent import remembered, that_forgets
@@ -128,13 +127,6 @@ def encode(text: str) -> bytes:
         return text.encode("utf-8", "surrogatepass")
 
 
-def _sum(values: bytes) -> int:
-    """The sum of the bytes: adler32 holds it, plus one, in its low half for as many as 256 of them."""
-    if len(values) <= 256:
-        return (adler32(values) & 0xFFFF) - 1
-    return sum((adler32(values[at : at + 256]) & 0xFFFF) - 1 for at in range(0, len(values), 256))
-
-
 class _Lines(dict[bytes, tuple[int, int]]):
     """What lines weigh."""
 
@@ -157,7 +149,7 @@ def estimator(family: str = "any") -> TokenCounter:
         tokens, words, signs = cut(b"\n".join(new))
         raw = b"".join(words + signs)
         mixed = sum(max(0, sum(map(ne, run, run[1:])) - CALM) for run in signs if len(run) > CALM)
-        weight = of_word * len(words) + of_sign * len(signs) + _sum(raw.translate(of_byte)) + mixed * CHANGE
+        weight = of_word * len(words) + of_sign * len(signs) + sum(raw.translate(of_byte)) + mixed * CHANGE
         for lead, own, weights in () if raw.isascii() else blocks:
             if lead in raw:
                 weight += sum(map(mul, map(raw.count, own), weights))

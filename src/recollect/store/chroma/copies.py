@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from recollect.errors import ConfigError, MissingExtra, StoreUnavailable
+from recollect.http import parted
 from recollect.store import codec
 from recollect.store.protocols import Store
 from recollect.store.values import Filter, Item
@@ -39,7 +39,7 @@ _SEGMENT: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 def connect(url: str) -> Any:
     """A client for a folder or a server. Files that Chroma can't read are removed: they are only copies."""
-    parts = urlsplit(url)
+    parts = parted(url)
     settings = Settings(anonymized_telemetry=False, chroma_server_ssl_verify=False)  # plain HTTP needs no certificates
     if parts.hostname:
         try:

@@ -14,7 +14,7 @@ from recollect.store import checks
 from recollect.store.chroma.copies import Copies, passing
 from recollect.store.protocols import Index, Log, Progress, Store
 from recollect.store.values import ANY, Erased, Filter, Finding, Item, Match
-from recollect.store.vectors import check_length, checked, positions, unit
+from recollect.store.vectors import check_length, direction, positions
 from recollect.types import Scope
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class ChromaIndex:
     def _found(self, scope: Scope, vector: Vector, model: str, k: int, where: Filter) -> list[_Scored] | None:
         """The k nearest by Chroma; None where the store itself must be asked."""
         checks.check_count("k", k, 1)
-        asked = unit(checked(vector))
+        asked = direction(vector)
         some = self._base.embedded(Scope(scope.tenant), model, limit=1)
         for _, row in some:
             check_length(model, len(row), len(asked))

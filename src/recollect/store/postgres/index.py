@@ -14,7 +14,7 @@ from recollect.store.postgres.keys import inside, key, keys, known_key
 from recollect.store.postgres.search import keywords, matches
 from recollect.store.postgres.vectors import NAMED, PLACED, ByteVectors, PgVectors
 from recollect.store.values import ANY, Filter, Item, Match
-from recollect.store.vectors import checked, positions, unit
+from recollect.store.vectors import direction, positions
 from recollect.store.words import words
 from recollect.types import Scope, check_id
 
@@ -58,7 +58,7 @@ class PostgresIndex:
 
     def embed(self, scope: Scope, kind: str, model: str, vectors: Mapping[str, Vector]) -> int:
         check_id(model, "model")
-        rows = {id: unit(checked(vector)) for id, vector in vectors.items()}
+        rows = {id: direction(vector) for id, vector in vectors.items()}
         by_key = {key(id): row for id, row in rows.items() if checks.storable(id)}
         if not by_key or not checks.storable(kind):
             return 0
@@ -125,7 +125,7 @@ class PostgresIndex:
 
     def _nearest(self, scope: Scope, vector: Vector, model: str, k: int, where: Filter, wanted: str) -> list[Any]:
         checks.check_count("k", k, 1)
-        asked, kept = unit(checked(vector)), self._vectors
+        asked, kept = direction(vector), self._vectors
         if not checks.storable(model):
             return []
         return self._database.read(

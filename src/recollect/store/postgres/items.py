@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
@@ -91,7 +90,7 @@ def item_from(tenant: str, row: Sequence[Any]) -> Item:
     if kind == MESSAGE:
         decoded = codec.decode(id, message)
         return item_of(tagged(decoded, codec.from_bytes(tags)) if tags else decoded, where, position)
-    return Item(kind, id, **codec.decode_item(body), scope=where, position=position)
+    return codec.decode_item(body, kind=kind, id=id, scope=where, position=position)
 
 
 def spelled(tenant: str, found: Sequence[str], full: bytes | None) -> tuple[Scope, str, str]:
@@ -110,7 +109,6 @@ def passing(scope: Scope, where: Filter) -> tuple[str, dict[str, Any]]:
         "items.at >= %(since)s": ("since", _micros(where.since)),
         "items.at < %(before)s": ("before", _micros(where.before)),
         "items.tags @> %(tags)s::bigint[]": ("tags", tags(where.metadata) or None),
-        "false": ("never", any(map(_is_nan, where.metadata.values())) or None),
     }
     used = {clause: pair for clause, pair in more.items() if pair[1] is not None}
     return " AND ".join((condition, *used)), known | dict(used.values())
@@ -118,10 +116,11 @@ def passing(scope: Scope, where: Filter) -> tuple[str, dict[str, Any]]:
 
 def tags(metadata: Mapping[str, Any]) -> list[int]:
     """A number for each key of metadata with its value, as far as filters can ask for it: scalars."""
-    plain = {
-        name: value for name, value in metadata.items() if value is None or isinstance(value, str | bool | int | float)
-    }
-    return [number("tag", name, _canonical(value)) for name, value in plain.items() if not _is_nan(value)]
+    return [
+        number("tag", name, _canonical(value))
+        for name, value in metadata.items()
+        if value is None or isinstance(value, str | bool | int | float)
+    ]
 
 
 def tag_text(metadata: Mapping[str, Any]) -> str:
@@ -135,10 +134,6 @@ def _canonical(value: str | bool | float | None) -> str:
     if value is None or isinstance(value, bool):
         return f"{value}"
     return hex(int(value)) if isinstance(value, int) or value.is_integer() else value.hex()
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)
 
 
 def _micros(when: datetime | None) -> int | None:

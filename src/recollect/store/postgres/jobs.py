@@ -41,7 +41,6 @@ _MOVE: Final = (
     " WHERE tenant = %s AND id = %s"
 )
 _DELETE: Final = "DELETE FROM recollect.jobs WHERE tenant = %s AND id = %s"
-_SLACK: Final = queue.micros(queue.CLOCK_SLACK)
 
 
 class PostgresJobs:
@@ -57,7 +56,7 @@ class PostgresJobs:
     def claim(self, kinds: Sequence[str] = (), *, worker: str, lease: float = 60.0, limit: int = 1) -> list[Job]:
         queue.check_claim(kinds, worker, lease, limit)
         now = self._database.clock()
-        known = {"now": codec.micros(now), "slack": _SLACK, "kinds": keys(kinds) if kinds else None}
+        known = {"now": codec.micros(now), "slack": queue.SLACK, "kinds": keys(kinds) if kinds else None}
         return self._database.write(None, lambda db: _claim(db, known, now, worker, lease, limit), repeatable=True)
 
     def renew(self, job: Job, lease: float = 60.0) -> Job:

@@ -9,7 +9,7 @@ from hashlib import blake2b, sha256
 from typing import Final
 
 from recollect.recent import remembered
-from recollect.store.postgres.keys import Place
+from recollect.store.postgres.keys import Place, place
 from recollect.types import Scope
 
 PIECE: Final = 20_000
@@ -35,26 +35,26 @@ def _lexeme(salt: bytes, word: str) -> str:
     return blake2b(word.encode("utf-8", "surrogatepass"), key=salt, digest_size=7).hexdigest()
 
 
-def pieces(place: Place, found: Sequence[str]) -> list[str]:
+def pieces(at: Place, found: Sequence[str]) -> list[str]:
     """The words of a text with their counts as tsvectors: one, or more where there are very many words."""
-    lexeme = lexemes(place.tenant)
+    lexeme = lexemes(at.tenant)
     counts = [f"{lexeme(word)}:{min(count, MOST)}{_SMALL.get(count, 'A')}" for word, count in Counter(found).items()]
-    tokens = f"{lexeme(_owner(place))}:1 {lexeme(_session(place))}:1"
+    tokens = f"{lexeme(_owner(at))}:1 {lexeme(_session(at))}:1"
     return [" ".join((tokens, *counts[start : start + PIECE])) for start in range(0, len(counts), PIECE)]
 
 
-def query(scope: Scope, place: Place, exact: bool, asked: Sequence[str]) -> str:
+def query(scope: Scope, exact: bool, asked: Sequence[str]) -> str:
     """The tsquery for texts in the scope that hold one of the asked lexemes."""
-    lexeme = lexemes(place.tenant)
-    some = " | ".join(asked)
+    at, some = place(scope), " | ".join(asked)
+    lexeme = lexemes(at.tenant)
     if exact or scope.session is not None:
-        return f"{lexeme(_session(place))} & ({some})"
-    return some if scope.user is None else f"{lexeme(_owner(place))} & ({some})"
+        return f"{lexeme(_session(at))} & ({some})"
+    return some if scope.user is None else f"{lexeme(_owner(at))} & ({some})"
 
 
-def _owner(place: Place) -> str:
-    return f"\x00{place.owner}"
+def _owner(at: Place) -> str:
+    return f"\x00{at.owner}"
 
 
-def _session(place: Place) -> str:
-    return f"\x00{place.owner}\x00{place.session}"
+def _session(at: Place) -> str:
+    return f"\x00{at.owner}\x00{at.session}"

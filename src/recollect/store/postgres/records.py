@@ -139,14 +139,14 @@ def _at(db: Connection, scope: Scope, id: str) -> Record | None:
 def _record(scope: Scope, row: Sequence[Any]) -> Record:
     *found, full, position, superseded_at, superseded_by, body = row
     tenant, owner, session, id, kind, about = codec.from_bytes(full) if full else (scope.tenant, *found)
-    return Record(
-        kind,
-        about,
-        **codec.decode_record(body),
+    return codec.decode_record(
+        body,
+        superseded_at,
+        kind=kind,
+        key=about,
         id=id,
         scope=named(tenant, owner, session),
         position=position,
-        superseded_at=None if superseded_at is None else datetime.fromisoformat(superseded_at),
         superseded_by=superseded_by,
     )
 

@@ -71,7 +71,7 @@ def tenants(database: Database) -> list[str]:
     return sorted(codec.from_bytes(names)[0] if names else tenant for tenant, names in found)
 
 
-def words_are_old(database: Database) -> bool:
+def words_outdated(database: Database) -> bool:
     """Whether the keyword index was made by other rules for words; a new store is marked as made by these."""
     setting = database.find(None, _SETTING)
     if not setting:

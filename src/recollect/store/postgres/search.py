@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from recollect.store.postgres.items import BY_POSITION, passing, spelled
-from recollect.store.postgres.keys import key, place
+from recollect.store.postgres.keys import key
 from recollect.store.postgres.lexemes import lexemes, query
 from recollect.store.values import Filter, Match
 from recollect.store.words import query_words
@@ -49,7 +49,7 @@ def keywords(scope: Scope, text: str, k: int, where: Filter) -> tuple[str, dict[
     if not asked:
         return None
     condition, known = passing(scope, where)
-    known |= {"query": query(scope, place(scope), where.exact, asked), "asked": asked, "k": k}
+    known |= {"query": query(scope, where.exact, asked), "asked": asked, "k": k}
     return _SEARCH.replace("<passing>", condition), known
 
 

@@ -13,7 +13,7 @@ from recollect.store.postgres.index import PostgresIndex
 from recollect.store.postgres.jobs import PostgresJobs
 from recollect.store.postgres.log import PostgresLog
 from recollect.store.postgres.records import PostgresRecords
-from recollect.store.postgres.reindex import reindex, tenants, words_are_old
+from recollect.store.postgres.reindex import reindex, tenants, words_outdated
 from recollect.store.protocols import Clock, Durability, Progress
 from recollect.store.values import Finding
 from recollect.types import Scope, local_now
@@ -28,7 +28,7 @@ class PostgresStore:
         self.records = PostgresRecords(self._database)
         self.index = PostgresIndex(self._database)
         self.jobs = PostgresJobs(self._database)
-        if words_are_old(self._database):
+        if words_outdated(self._database):
             self.reindex()
 
     def transaction(self, scope: Scope | None = None) -> AbstractContextManager[None]:

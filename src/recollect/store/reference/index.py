@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from recollect.store import checks, codec
 from recollect.store.reference.state import ItemKey, State, Tables
 from recollect.store.values import ANY, Filter, Item, Match
-from recollect.store.vectors import check_length, checked, positions, unit
+from recollect.store.vectors import check_length, checked, direction, positions, unit
 from recollect.store.words import query_words, words
 from recollect.types import Scope, check_id
 
@@ -72,7 +72,7 @@ class ReferenceIndex:
 
     def _nearest(self, scope: Scope, vector: Vector, model: str, k: int, where: Filter) -> list[tuple[Item, float]]:
         checks.check_count("k", k, 1)
-        asked = unit(checked(vector))
+        asked = direction(vector)
         with self._state.reading() as tables:
             held = dict(tables.vectors.get(model, {}))
             found = _within(tables, scope, where)

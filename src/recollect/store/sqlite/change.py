@@ -15,6 +15,14 @@ from recollect.types import Scope
 _BEGIN: Final = "BEGIN IMMEDIATE; SELECT position, epoch, indexed FROM counter WHERE id = 1"
 
 
+def counted(db: apsw.Connection | apsw.Cursor, query: str) -> tuple[int, ...]:
+    """What a query reads of the counter; CorruptError where that is gone."""
+    numbers: tuple[int, ...] = db.execute(query).fetchone() or ()
+    if {*map(type, numbers)} != {int}:
+        raise apsw.CorruptError("the counter is gone")
+    return numbers
+
+
 class Change:
     """A write transaction: the connection, the time, the next position, and how far the keyword index has got.
 
@@ -25,11 +33,8 @@ class Change:
 
     def __init__(self, cursor: apsw.Cursor, clock: Clock, places: dict[Scope, scopes.Place]) -> None:
         self.cursor, self.db, self._clock, self.places = cursor, cursor.connection, clock, places
-        start, epoch, indexed = cursor.execute(_BEGIN).fetchone() or (None, None, None)
-        if not type(start) is type(epoch) is type(indexed) is int:
-            raise apsw.CorruptError("the counter is gone")
-        self.start, self.epoch, self.indexed = start, epoch, indexed
-        self.position: int = self.start
+        self.start, self.epoch, self.indexed = counted(cursor, _BEGIN)
+        self.position = self.start
         self.erased = self.forgot = self.ended = False
         self.gone: list[tuple[int, scopes.Place, str, str, bytes]] = []
         self.removed: set[str] = set()

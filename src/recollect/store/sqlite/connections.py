@@ -6,7 +6,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -57,9 +57,18 @@ class Connections:
         """Raises where the file is closed, or was opened before a fork."""
         check_open(self.path, self.closed, self._process)
 
-    def connect(self, cache: int = READER_KB) -> Connection:
-        """A new one."""
-        db = Connection(self._place, vfs=self._vfs, statementcachesize=200)
+    def connect(self, *, writes: bool = False) -> Connection:
+        """A new one: the writer's, which makes the file where there is none, or one beside it."""
+        try:
+            return self._connected(writes)
+        except apsw.Error as error:
+            if not writes and not Path(self._place).exists():
+                raise errors.gone(self.path) from error
+            raise errors.translated(error, self.path) from error
+
+    def _connected(self, writes: bool) -> Connection:
+        flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if writes else 0)
+        db = Connection(self._place, flags, self._vfs, statementcachesize=200)
         db.set_busy_timeout(BUSY_MS)
         db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # else most statements are compiled anew for every value
         _write_ahead(db)
@@ -67,7 +76,7 @@ class Connections:
         db.pragma("secure_delete", "ON")
         db.pragma("journal_size_limit", 64 * 2**20)
         db.wal_autocheckpoint(WAL_PAGES)
-        db.pragma("cache_size", -cache)
+        db.pragma("cache_size", -WRITER_KB if writes else -READER_KB)
         db.pragma("temp_store", "MEMORY")
         return db
 
@@ -79,22 +88,24 @@ class Connections:
     def fresh(self) -> Iterator[apsw.Connection]:
         """A new connection that sees a moment and has nothing cached."""
         self.check_open()
-        db = self.connect()
-        try:
+        with closing(self.connect()) as db, Held(db, self.path):
             db.execute("BEGIN")
             yield db
-        except (apsw.Error, UnicodeDecodeError) as error:
-            raise errors.translated(error, self.path) from error
-        finally:
-            db.close()
 
-    def borrowed(self) -> Connection:
+    def borrowed(self, *, at_a_moment: bool) -> Connection:
         """A connection beside the writer's, until it is given back."""
         self.check_open()
         try:
-            return self._idle.pop()
+            db = self._idle.pop()
         except IndexError:
-            return self.connect()
+            db = self.connect()
+        try:
+            if at_a_moment:
+                db.execute("BEGIN")
+        except apsw.Error as error:
+            self.give_back(db)
+            raise errors.translated(error, self.path) from error
+        return db
 
     def give_back(self, db: Connection) -> None:
         """The end of `borrowed`, and of what it was reading."""
@@ -134,19 +145,29 @@ class _Lent:
         self._lender, self._at_a_moment = lender, at_a_moment
 
     def __enter__(self) -> Connection:
-        self._db = self._lender.borrowed()
-        try:
-            if self._at_a_moment:
-                self._db.execute("BEGIN")
-        except apsw.Error as error:
-            self._lender.give_back(self._db)
-            raise errors.translated(error, self._lender.path) from error
+        self._db = self._lender.borrowed(at_a_moment=self._at_a_moment)
         return self._db
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._lender.give_back(self._db)
         if isinstance(error, (apsw.Error, UnicodeDecodeError)):
             raise errors.translated(error, self._lender.path) from error
+
+
+class Held:
+    """A connection that someone has already, for the length of a read: SQLite's errors in it are raised as ours."""
+
+    __slots__ = ("_db", "_path")
+
+    def __init__(self, db: apsw.Connection, path: str) -> None:
+        self._db, self._path = db, path
+
+    def __enter__(self) -> apsw.Connection:
+        return self._db
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, (apsw.Error, UnicodeDecodeError)):
+            raise errors.translated(error, self._path) from error
 
 
 def check_engine() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -15,7 +15,7 @@ from recollect.errors import ConfigError, DiskFull, RecollectError, StoreUnavail
 from recollect.store.protocols import Clock, Durability
 from recollect.store.sqlite import errors, scopes
 from recollect.store.sqlite.change import Change
-from recollect.store.sqlite.connections import BUSY_MS, WRITER_KB, Connection, Connections
+from recollect.store.sqlite.connections import BUSY_MS, Connection, Connections, Held
 from recollect.store.sqlite.migrate import migrate
 from recollect.store.sqlite.writers import Request, Writers
 from recollect.types import Scope
@@ -56,7 +56,7 @@ class Database:
         self._seen_to = 0
         """The last position in a block that was undone: who read it there takes no other for it."""
         try:
-            self._writer = self.connections.connect(WRITER_KB)
+            self._writer = self.connections.connect(writes=True)
             migrate(self._writer, path)
             self._cursor = self._writer.cursor()
             self._failed = self._writer.readonly("main")
@@ -74,8 +74,10 @@ class Database:
         """
         mine = self._mine
         if mine.change is not None:
-            return nullcontext(mine.change.db)
-        return nullcontext(mine.moment) if mine.moment and not newest else self.connections.lent(at_a_moment=True)
+            return Held(mine.change.db, self.path)
+        if mine.moment is not None and not newest:
+            return Held(mine.moment, self.path)
+        return self.connections.lent(at_a_moment=True)
 
     @contextmanager
     def moment(self) -> Iterator[None]:
@@ -83,12 +85,13 @@ class Database:
         if self._mine.change is not None or self._mine.moment is not None:
             yield
             return
-        with self.connections.lent(at_a_moment=True) as db:
-            self._mine.moment, db.places = db, {}
-            try:
-                yield
-            finally:
-                self._mine.moment = db.places = None
+        db = self.connections.borrowed(at_a_moment=True)
+        self._mine.moment, db.places = db, {}
+        try:
+            yield
+        finally:
+            self._mine.moment = db.places = None
+            self.connections.give_back(db)
 
     def write(self, work: Callable[[Change], T]) -> T:
         """Run a function in a write transaction, maybe in another thread and with others'; its result, once durable."""
@@ -164,7 +167,7 @@ class Database:
     def _committed(self, work: Callable[[Change], T]) -> T:
         try:
             change = self._begin()
-            result = work(change)
+            result = self._done(work, change)
             change.commit()
         except BaseException as error:
             self._undo(error)
@@ -217,7 +220,14 @@ class Database:
 
     def _nested(self, change: Change, work: Callable[[Change], T]) -> T:
         with self._savepoint(change):
+            return self._done(work, change)
+
+    def _done(self, work: Callable[[Change], T], change: Change) -> T:
+        """What the work gives; text in the file that is none is told as damage."""
+        try:
             return work(change)
+        except UnicodeDecodeError as error:
+            raise errors.translated(error, self.path) from error
 
     @contextmanager
     def _savepoint(self, change: Change) -> Iterator[None]:

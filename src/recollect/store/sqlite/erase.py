@@ -60,7 +60,6 @@ def erase(change: Change, scope: Scope, ids: Sequence[str] | None) -> Erased:
     place = scopes.find(change.db, scope)
     if place == scopes.NOWHERE:
         return Erased()
-    level = place.level()
     rows = _messages(change.db, place, ids, _ROWS)
     for position, id, body, _, _, *at in rows:
         remove_words(change, position, scopes.Place(*at), MESSAGE, id, body)
@@ -68,12 +67,13 @@ def erase(change: Change, scope: Scope, ids: Sequence[str] | None) -> Erased:
     derived = _derived(change.db, place, ids, gone)
     remove_vectors(change.db, gone)
     change.db.execute(_MESSAGES, (json.dumps(gone),))
+    records, items = remove_records(change.db, derived), remove_items(change, derived)
     if ids is None:
-        return Erased(len(rows), *_remove_rest(change, level, place, derived))
+        return Erased(len(rows), records, items, _remove_rest(change, place))
     left = [(session, seq, hash) for _, _, _, seq, hash, session, *_ in rows]
     change.db.executemany("INSERT INTO erased VALUES (?, ?, ?)", left)
     change.db.executemany(_TOTALS, {(session,) for session, _, _ in left})
-    return Erased(len(rows), remove_records(change.db, derived), remove_items(change, derived))
+    return Erased(len(rows), records, items)
 
 
 def would_erase(db: apsw.Connection, scope: Scope, ids: Sequence[str] | None) -> Erasable:
@@ -107,12 +107,12 @@ def remove_records(db: apsw.Connection, positions: set[int]) -> int:
     return len(gone)
 
 
-def _remove_rest(change: Change, level: str, place: scopes.Place, derived: set[int]) -> tuple[int, int, int]:
-    db = change.db
-    records, items = remove_records(db, derived), remove_items(change, derived)
-    db.execute(_JOBS[level], (place.id,))
-    jobs = db.changes()
+def _remove_rest(change: Change, place: scopes.Place) -> int:
+    """Remove what is left of a scope that goes as a whole; returns how many jobs there were."""
+    level = place.level()
+    change.db.execute(_JOBS[level], (place.id,))
+    jobs = change.db.changes()
     for queries in (_HEADS, _ERASED, _SCOPES):
-        db.execute(queries[level], (place.id,))
+        change.db.execute(queries[level], (place.id,))
     change.forget_places()
-    return records, items, jobs
+    return jobs

@@ -17,7 +17,7 @@ _DAMAGED = (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError)
 
 def translated(error: apsw.Error | UnicodeDecodeError, path: str) -> StoreError:
     """The error a caller gets for one of SQLite's, or for text that is none."""
-    if isinstance(error, apsw.FullError) or _no_room(error):
+    if is_full(error):
         return DiskFull(f"no room to write {path}: nothing was written; free some space and try again")
     if isinstance(error, _BUSY):
         return StoreUnavailable(f"{path} is busy: another process held it too long; nothing was written, try again")
@@ -26,6 +26,12 @@ def translated(error: apsw.Error | UnicodeDecodeError, path: str) -> StoreError:
     if isinstance(error, _DAMAGED):
         return StoreError(f"{path} is {_damage(error)}")
     return StoreError(f"{path}: {error}")
+
+
+def is_full(error: Exception) -> bool:
+    """Whether there is no room to write."""
+    no_room = isinstance(error, apsw.IOError) and getattr(error, "system_errno", 0) in (errno.ENOSPC, errno.EDQUOT)
+    return no_room or isinstance(error, apsw.FullError)
 
 
 def is_busy(error: Exception) -> bool:
@@ -63,7 +69,3 @@ def _damage(error: Exception) -> str:
     if isinstance(error, apsw.NotADBError):
         return "not a Recollect store: name another file; if it was one, move it aside and restore a backup"
     return f"damaged ({error}): move it and its -wal aside and restore a backup, or recover what a copy still has"
-
-
-def _no_room(error: Exception) -> bool:
-    return isinstance(error, apsw.IOError) and getattr(error, "system_errno", 0) in (errno.ENOSPC, errno.EDQUOT)

@@ -104,7 +104,7 @@ class SqliteIndex:
         checks.check_count("k", k, 1)
         asked = direction(vector)
         with self._database.reading() as db:
-            return _matches(db, _best_first(_pairs(*self._near(db, scope, asked, model, k, where)))[:k])
+            return _matches(db, _best_first(_pairs(*self._near(db, scope, asked, model, k, where))))
 
     def nearest_positions(
         self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY
@@ -112,14 +112,13 @@ class SqliteIndex:
         checks.check_count("k", k, 1)
         asked = direction(vector)
         with self._database.reading() as db:
-            places, cosines = self._near(db, scope, asked, model, k, where)
-        return (places, cosines) if len(places) <= k else _ordered(places, cosines, k)
+            return self._near(db, scope, asked, model, k, where)
 
     def get(self, scope: Scope, kind: str, ids: Sequence[str]) -> list[Item]:
         with self._database.reading() as db:
             positions = _positions(db, scopes.find(db, scope), kind, ids)
             found = items_at(db, positions)
-            return [found[position] for position in positions]
+            return [found[position] for position in positions if position in found]
 
     def missing(
         self, scope: Scope, model: str, *, kinds: Sequence[str] = (), after: int = 0, limit: int = 1_000
@@ -129,7 +128,7 @@ class SqliteIndex:
         with self._database.reading() as db:
             place = scopes.find(db, scope)
             known = find_model(db, place.tenant, model)
-            bounds = (place.id, known[0] if known else 0, checks.id_list(wanted), after)
+            bounds = (place.id, known.id if known else 0, checks.id_list(wanted), after)
             rows = db.execute(_MISSING[place.level()], bounds)
             return list(itertools.islice(_with_text(db, rows), limit))
 
@@ -143,7 +142,7 @@ class SqliteIndex:
                 return []
             rows = vectors_at(db, known, _positions(db, place, kind, ids))
             found = items_at(db, list(rows))
-            return [(found[position], row) for position, row in sorted(rows.items())]
+            return [(found[position], row) for position, row in sorted(rows.items()) if position in found]
 
     def embedded(
         self, scope: Scope, model: str, *, after: int = 0, limit: int = 1_000
@@ -174,7 +173,7 @@ class SqliteIndex:
     def _near(
         self, db: apsw.Connection, scope: Scope, asked: NDArray[np.float32], model: str, k: int, where: Filter
     ) -> Positions:
-        """The k nearest, and a few more, in any order."""
+        """The k nearest, in any order."""
         exact = where.exact or scope.session is not None
         place, owned = find_vectors(db, scope, model, len(asked), exact=exact)
         cache = VectorCache() if self._database.in_transaction else self.cache
@@ -184,7 +183,8 @@ class SqliteIndex:
         if where.metadata:
             return positions(itertools.islice(_passing(db, _pairs(*_ordered(places, cosines)), where), k))
         best = largest(cosines, k)
-        return places[best], cosines[best].astype(float)
+        found = places[best], cosines[best].astype(float)
+        return found if len(best) <= k else _ordered(*found, k)
 
 
 def _embed(change: Change, scope: Scope, kind: str, model: str, rows: Mapping[str, Vector]) -> int:
@@ -206,7 +206,7 @@ def _drop(change: Change, scope: Scope, model: str) -> int:
     gone = 0
     level = place.level()
     for (owner,) in list(change.db.execute(_OWNERS[level], (place.id,))):
-        change.db.execute(_DROP[level], (place.id, known[0], owner))
+        change.db.execute(_DROP[level], (place.id, known.id, owner))
         gone += change.db.changes()
         changed(change.db, owner)
     return gone
@@ -220,7 +220,7 @@ def _positions(db: apsw.Connection, place: scopes.Place, kind: str, ids: Sequenc
 def _with_text(db: apsw.Connection, rows: Iterable[Any]) -> Iterator[Item]:
     for batch in _batches(row[0] for row in rows):
         found = items_at(db, batch)
-        yield from (found[position] for position in batch if found[position].text)
+        yield from (item for item in map(found.get, batch) if item and item.text)
 
 
 def _search(

@@ -108,4 +108,4 @@ def _item(row: Sequence[Any]) -> Item:
     if kind == MESSAGE:
         message = codec.decode(id, body)
         return item_of(tagged(message, codec.unsealed(tags)) if tags else message, scope, position)
-    return Item(kind, id, **codec.decode_item(body), scope=scope, position=position)
+    return codec.decode_item(body, kind=kind, id=id, scope=scope, position=position)

@@ -23,14 +23,15 @@ _ADD: Final = (
     "INSERT INTO job (position, scope, kind, key, state, attempts, since, due, payload)"
     " VALUES (?, ?, ?, ?, 'waiting', 0, ?, ?, ?)"
 )
-_GET: Final = (
-    "SELECT position, job.kind, key, state, attempts, worker, due, error, payload, tenant, user, session"
-    " FROM job JOIN scope ON scope.id = job.scope WHERE position = ?"
+_ROW: Final = (
+    "SELECT position, kind, key, state, attempts, worker, due, error, payload, tenant, user, session"
+    " FROM job CROSS JOIN scope ON scope.id = job.scope WHERE <which>"
 )
-_FIRST: Final = (
-    "SELECT position FROM job WHERE state <> 'dead' AND <due>"
-    " AND (?2 = '[]' OR kind IN (SELECT value FROM json_each(?2)))"
-    " ORDER BY due, position LIMIT 1"
+_GET: Final = _ROW.replace("<which>", "position = ?")
+_FIRST: Final = _ROW.replace(
+    "<which>",
+    "state <> 'dead' AND <due> AND (?2 = '[]' OR kind IN (SELECT value FROM json_each(?2)))"
+    " ORDER BY due, position LIMIT 1",
 )
 _DUE: Final = _FIRST.replace("<due>", "due <= ?1")
 _SET_BACK: Final = _FIRST.replace("<due>", "due > ?1 AND since > ?3")
@@ -38,10 +39,8 @@ _MOVE: Final = (
     "UPDATE job SET state = ?, attempts = ?, worker = ?, since = ?, due = ?, error = ?, payload = ? WHERE position = ?"
 )
 _INSIDE: Final = scopes.by_scope(
-    "SELECT position FROM job WHERE scope <scope> AND (?2 IS NULL OR state = ?2) ORDER BY position LIMIT ?3"
+    _ROW.replace("<which>", "scope <scope> AND (?2 IS NULL OR state = ?2) ORDER BY position LIMIT ?3")
 )
-
-_SLACK: Final = queue.micros(queue.CLOCK_SLACK)
 
 
 class SqliteJobs:
@@ -109,14 +108,13 @@ def _due(change: Change, kinds: str) -> Job | None:
     now = codec.micros(change.now)
     row = change.db.execute(_DUE, (now, kinds)).fetchone()
     if row is None:
-        row = change.db.execute(_SET_BACK, (now, kinds, now + _SLACK)).fetchone()
-    return None if row is None else _get(change.db, row[0])
+        row = change.db.execute(_SET_BACK, (now, kinds, now + queue.SLACK)).fetchone()
+    return None if row is None else _job(row)
 
 
 def _inside(db: apsw.Connection, scope: Scope, state: str | None, limit: int) -> list[Job]:
     place = scopes.find(db, scope)
-    rows = list(db.execute(_INSIDE[place.level()], (place.id, state, limit)))
-    return [_get(db, position) for (position,) in rows]
+    return [_job(row) for row in db.execute(_INSIDE[place.level()], (place.id, state, limit))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from recollect.store import checks, codec, rules
 from recollect.store.spoken import decoded
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.chain import verified
-from recollect.store.sqlite.change import Change
+from recollect.store.sqlite.change import Change, counted
 from recollect.store.sqlite.database import Database
 from recollect.store.sqlite.erase import erase, would_erase
 from recollect.store.sqlite.jobs import enqueue
@@ -167,7 +167,7 @@ class SqliteLog:
         checks.check_range(after, None, limit)
         place = scopes.find(db, scope)
         level = place.level()
-        ((last, epoch),) = db.execute("SELECT position, epoch FROM counter")
+        last, epoch = counted(db, "SELECT position, epoch FROM counter")
         if last - after <= FEW:
             return list(db.execute(_SCAN_FEW[level].replace("<what>", what), (place.id, after, limit)))
         query, found = _SCAN[level].replace("<what>", what), list[Any]()

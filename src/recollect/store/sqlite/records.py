@@ -161,15 +161,15 @@ def _record(row: Sequence[Any]) -> Record:
 
 def _read(*row: Any) -> Record:
     position, id, kind, key, body, superseded_at, superseded_by, *names = row
-    return Record(
-        kind,
-        key,
+    return codec.decode_record(
+        body,
+        superseded_at,
+        kind=kind,
+        key=key,
         id=id,
         scope=scopes.named(*names),
         position=position,
-        superseded_at=datetime.fromisoformat(superseded_at) if superseded_at else None,
         superseded_by=superseded_by,
-        **codec.decode_record(body),
     )
 
 

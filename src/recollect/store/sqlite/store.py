@@ -11,10 +11,10 @@ from typing import Final, Self
 import apsw
 
 from recollect.errors import ConfigError, NotFound, StoreError
-from recollect.store.backup import OTHER_KIND, making
+from recollect.store.backup import OTHER_KIND, making, no_room
 from recollect.store.checks import check_durability
 from recollect.store.protocols import Clock, Durability, Progress
-from recollect.store.sqlite import doctor, errors, keywords
+from recollect.store.sqlite import check, errors, keywords
 from recollect.store.sqlite.database import Database
 from recollect.store.sqlite.index import SqliteIndex
 from recollect.store.sqlite.jobs import SqliteJobs
@@ -43,7 +43,7 @@ class SqliteStore:
         self.index = SqliteIndex(self._database)
         self.jobs = SqliteJobs(self._database)
         with self._database.reading() as db:
-            outdated = doctor.words_outdated(db)
+            outdated = check.words_outdated(db)
         if outdated:
             self.reindex()
 
@@ -64,15 +64,21 @@ class SqliteStore:
 
     def check(self) -> list[Finding]:
         with self._database.connections.fresh() as db:
-            return list(doctor.findings(db))
+            return list(check.findings(db))
 
     def reindex(self, progress: Progress | None = None) -> int:
         return self._database.write(lambda change: keywords.rebuild(change, progress))
 
     def backup(self, path: str | Path) -> None:
-        with making(Path(_checked_name(os.fspath(path)))) as part, self._database.connections.lent() as db:
-            db.execute("VACUUM INTO ?", (os.fspath(part),))
-            _renumber(part)
+        target = Path(_checked_name(os.fspath(path)))
+        with making(target) as part, self._database.connections.lent() as db:
+            try:
+                db.execute("VACUUM INTO ?", (os.fspath(part),))
+                _renumber(part)
+            except apsw.Error as error:
+                if errors.is_full(error):
+                    raise no_room(target) from error
+                raise
 
     def restore(self, path: str | Path) -> None:
         with closing(_checked(Path(path))) as backup:
@@ -114,15 +120,21 @@ def _checked(path: Path) -> apsw.Connection:
             raise apsw.NotADBError("it is empty")
         check_version(backup, os.fspath(path))
         problems = [row[0] for row in backup.execute("PRAGMA integrity_check") if row[0] != "ok"]
-        problems += [finding.problem for finding in doctor.broken_sessions(backup)]
+        problems += [finding.problem for finding in check.broken_sessions(backup)]
     except apsw.NotADBError as error:
         raise StoreError(f"{path} is no backup of a SQLite store ({error}); {OTHER_KIND}") from error
+    except (apsw.CorruptError, UnicodeDecodeError) as error:
+        raise _damaged(path, str(error)) from error
     except apsw.Error as error:
         raise errors.translated(error, os.fspath(path)) from error
     if problems:
         backup.close()
-        raise StoreError(f"the backup {path} is damaged ({problems[0]}); nothing was changed, choose another")
+        raise _damaged(path, problems[0])
     return backup
+
+
+def _damaged(path: Path, problem: str) -> StoreError:
+    return StoreError(f"the backup {path} is damaged ({problem}); nothing was changed, choose another")
 
 
 def _renumber(path: Path) -> None:

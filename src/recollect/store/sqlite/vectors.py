@@ -49,6 +49,13 @@ _AT_POSITIONS: Final = (
 )
 
 
+class Model(NamedTuple):
+    """A model's row, and the length of its vectors."""
+
+    id: int
+    size: int
+
+
 class Owned(NamedTuple):
     """One owner's vectors of a model, as a connection sees them: `last` is the id of the last.
 
@@ -62,10 +69,10 @@ class Owned(NamedTuple):
     last: int | None
 
 
-def find_model(db: apsw.Connection, tenant: int, name: str) -> tuple[int, int] | None:
-    """The model's row and the length of its vectors, if it has any."""
-    found: tuple[int, int] | None = db.execute(_USED_MODEL, (tenant, checks.askable(name))).fetchone()
-    return found
+def find_model(db: apsw.Connection, tenant: int, name: str) -> Model | None:
+    """The model, if it has vectors."""
+    row = db.execute(_USED_MODEL, (tenant, checks.askable(name))).fetchone()
+    return None if row is None else Model(*row)
 
 
 def find_vectors(db: apsw.Connection, scope: Scope, model: str, size: int, *, exact: bool) -> tuple[int, list[Owned]]:
@@ -85,16 +92,16 @@ def find_vectors(db: apsw.Connection, scope: Scope, model: str, size: int, *, ex
 
 def make_model(db: apsw.Connection, tenant: int, name: str, size: int) -> int:
     """The model's row; ConfigError if its vectors have another length."""
-    found: tuple[int, int] | None = db.execute(_MODEL, (tenant, name)).fetchone()
-    if found is None:
+    row = db.execute(_MODEL, (tenant, name)).fetchone()
+    if row is None:
         db.execute("INSERT INTO model (tenant, name, size) VALUES (?, ?, ?)", (tenant, name, size))
         return db.last_insert_rowid()
-    model, length = found
-    if length != size:
+    model = Model(*row)
+    if model.size != size:
         if find_model(db, tenant, name) is not None:
-            check_length(name, length, size)
-        db.execute("UPDATE model SET size = ? WHERE id = ?", (size, model))
-    return model
+            check_length(name, model.size, size)
+        db.execute("UPDATE model SET size = ? WHERE id = ?", (size, model.id))
+    return model.id
 
 
 def put_vector(
@@ -127,17 +134,14 @@ def changed(db: apsw.Connection, owner: int) -> None:
     db.execute("UPDATE scope SET changes = changes + 1 WHERE id = ?", (owner,))
 
 
-def embedded(
-    db: apsw.Connection, place: Place, model: tuple[int, int], after: int, limit: int
-) -> dict[int, NDArray[np.float32]]:
+def embedded(db: apsw.Connection, place: Place, model: Model, after: int, limit: int) -> dict[int, NDArray[np.float32]]:
     """The directions of a model's vectors in the scope by position: those after `after`, at most `limit`."""
-    rows = db.execute(_EMBEDDED[place.level()], (place.id, model[0], after, limit))
-    return _directions(rows, model[1])
+    return _directions(db.execute(_EMBEDDED[place.level()], (place.id, model.id, after, limit)), model.size)
 
 
-def vectors_at(db: apsw.Connection, model: tuple[int, int], positions: Sequence[int]) -> dict[int, NDArray[np.float32]]:
+def vectors_at(db: apsw.Connection, model: Model, positions: Sequence[int]) -> dict[int, NDArray[np.float32]]:
     """The directions of a model's vectors at these positions, by position."""
-    return _directions(db.execute(_AT_POSITIONS, (model[0], json.dumps(positions))), model[1])
+    return _directions(db.execute(_AT_POSITIONS, (model.id, json.dumps(positions))), model.size)
 
 
 def _directions(rows: Iterable[Any], size: int) -> dict[int, NDArray[np.float32]]:
