@@ -35,8 +35,6 @@ _EVERYTHING: Final = rule(
     r"\bwas wei(?:ß|ss)t du (?:alles )?(?:über|von|ueber) mi[cr]h?\W*$|\bqu[eé] sabes (?:de|sobre) m[ií]\W*$",
 )
 """Asks for all that is known; also in German and Spanish, in which no facts are found but much is said."""
-_EVERYTHING_HAS: Final = word_set("me myself you memory profile facts weißt weisst sabes")
-"""Words of which every such question has one."""
 _DO_I: Final = (
     r"\b(?:do|am|are|can|might|would|must|should|may|could) (?:i|we)"
     r"(?: (?:usually|really|also|still|now|currently|actually|most))*"
@@ -311,9 +309,8 @@ def _someone(key: str) -> str:
 
 def asks_for_all(question: str) -> bool:
     """Whether a question asks for all that is known of the user: "What do you know about me?"."""
-    if len(question) > MAX_QUESTION or _EVERYTHING_HAS.isdisjoint(_WORD.findall(question.lower())):
-        return False
-    return _EVERYTHING.search(question.replace("\u2019", "'")) is not None
+    asked = question.replace("\u2019", "'")
+    return len(question) <= MAX_QUESTION and _EVERYTHING.search(asked) is not None
 
 
 def wanted(question: str, known: Sequence[Fact]) -> Wanted:
