@@ -106,3 +106,9 @@ def test_only_what_was_noted_for_the_user_is_read_as_a_note() -> None:
         chat.add("user", "The user lives in Paris.")
         chat.add("user", "The user lives in Oslo.", metadata={"via": "mcp"})
         assert [(fact.key, fact.value) for fact in chat.facts()] == [("place", "Oslo")]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("piece", ["\n", ".\n", " ", "\n ", "- \n", "user ", "\nuser", ". the ", "\r\n"], ids=repr)
+def test_a_long_note_takes_no_time(piece: str) -> None:
+    assert noted(piece * (100_000 // len(piece)), SAID) == []

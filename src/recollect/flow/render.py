@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import chain
 from typing import Any, Final
 
 from recollect.arguments import messages_only
@@ -42,7 +41,7 @@ def sendable(rendered: Rendered, marks: int = MOST_MARKS) -> Rendered:
     """The same, with a question mark for each half of a surrogate pair, at which clients fail, and with few marks."""
     keep_marks(rendered, marks)
     try:
-        _encode_all(rendered)
+        _encode([rendered, rendered.system])
     except UnicodeEncodeError:
         rendered[:], rendered.system = _replaced(rendered), _replaced(rendered.system)
     return rendered
@@ -71,17 +70,8 @@ def _blocks(wire: Any) -> Iterator[dict[str, Any]]:
         yield wire
 
 
-def _encode_all(rendered: Rendered) -> None:
-    """Raises UnicodeEncodeError at half a surrogate pair. Messages of text alone, as most are, take a third of the
-    time.
-    """
-    try:
-        "".join(chain.from_iterable((*rendered, *map(dict.values, rendered), (rendered.system or "",)))).encode()
-    except TypeError:
-        _encode([rendered, rendered.system])
-
-
 def _encode(value: Any) -> None:
+    """Raises UnicodeEncodeError at half a surrogate pair."""
     if isinstance(value, str):
         value.encode()
     elif isinstance(value, dict):

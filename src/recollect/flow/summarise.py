@@ -122,7 +122,7 @@ def score(messages: Sequence[Said]) -> list[Sentence]:
             message.speaker,
             _worth(message.role, text),
             _asks(text),
-            message.day if _is_relative(text) else "",
+            message.day if relative(text) else "",
         )
         for message in messages
         for text in _texts(message)
@@ -242,7 +242,7 @@ def _contrary(found: Sequence[Sentence], terms: Sequence[Mapping[str, float]]) -
     """The terms of each sentence; one that denies an earlier sentence, or takes a denial back, gets a term for that."""
     said: tuple[dict[str, set[int]], dict[str, set[int]]] = ({}, {})
     for n, own in enumerate(terms):
-        denies = _denies(found[n].text)
+        denies = _DENIES.search(found[n].text) is not None
         before = [said[not denies].get(term, set()) for term in own]
         yield {**own, f"{denies}: {' '.join(own)}": 1.0} if before and set.intersection(*before) else own
         for term in own:
@@ -299,14 +299,6 @@ def _cut(text: str, most: int) -> str:
         return text
     at = text.rfind(" ", 1, most - len(MORE) + 1)
     return text[: at if at > 0 else most - len(MORE)] + MORE
-
-
-_is_relative: Final = remembered(KEPT)(relative)
-
-
-@remembered(KEPT)
-def _denies(text: str) -> bool:
-    return _DENIES.search(text) is not None
 
 
 @remembered(KEPT)

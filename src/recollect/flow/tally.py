@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from recollect.flow.sentences import QUESTION_MARKS
@@ -115,7 +114,10 @@ class Recurring:
 
 @dataclass(slots=True)
 class Tally:
-    """The counts. `scores` has, by trait of the answer, how many were scored, their sum and the sum of squares."""
+    """The counts. `scores` has, by trait of the answer, how many were scored, their sum and the sum of squares.
+
+    `hours` has the number of each hour since the beginning of time, by the clock of the zone that the moment names.
+    """
 
     turns: Counter[str] = field(default_factory=Counter)
     hours: set[int] = field(default_factory=set)
@@ -130,7 +132,7 @@ class Tally:
         """Count what the user said; `before` is the message in front of it in its session."""
         self.turns[session] += 1
         if message.at is not None:
-            self.hours.add(hour_of(message.at))
+            self.hours.add(message.at.toordinal() * 24 + message.at.hour)
         kind = follow_up(message.text) if before is not None and before.role == "assistant" else ""
         if kind:
             self.follow_ups[kind] += 1
@@ -215,11 +217,6 @@ def _note(table: dict[str, Recurring], key: str, text: str, message: Message, se
         table[key].sessions.add(session)
     else:
         table[key] = Recurring(text, message.id, {session}, session)
-
-
-def hour_of(at: datetime) -> int:
-    """The number of an hour since the beginning of time, by the clock of the zone that the moment names."""
-    return at.toordinal() * 24 + at.hour
 
 
 def asked(text: str) -> list[str]:

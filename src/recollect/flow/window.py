@@ -209,15 +209,15 @@ class Window:
         turn.live.append(index)
         if message.metadata and message.pinned:
             turn.pinned = True
-        if message.content.__class__ is not str:
+        if not isinstance(message.content, str):
             self._tie(message, index)
 
     def _tie(self, message: Message, index: int) -> None:
         """Keep a result in the turn of its call, also where a user spoke in between."""
         for part in message.parts:
-            if part.__class__ is ToolCall:
+            if isinstance(part, ToolCall):
                 self._calls[part.id] = index
-            elif part.__class__ is ToolResult:
+            elif isinstance(part, ToolResult):
                 call = self._calls.pop(part.call_id, index)
                 gone = call in self._edits and self._edits[call].message is None
                 if gone or (call < self._turns[-1].start and not self._join(self._turn_of(call))):

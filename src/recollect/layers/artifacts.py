@@ -25,15 +25,11 @@ def search(layers: Layers, kind: Artifact, asked: Asked, k: int) -> Recalled:
     if asked.where != Filter(since=asked.where.since, before=asked.where.before):
         raise ConfigError(f"where can narrow {kind} by time alone: give since and before, or search for turns")
     find = {"summary": _summaries, "facts": _facts, "tools": _excerpts}[kind]
-    there = [(hit, text) for hit, text in find(layers, asked, k) if _passes(asked, kind, hit)]
+    there = [(hit, text) for hit, text in find(layers, asked, k) if asked.where.passes(Item(kind, kind, at=hit.at))]
     share = shares(query_words(asked.text), {str(n): set(words(text)) for n, (_, text) in enumerate(there)})
     scored = [replace(hit, score=share[str(n)]) for n, (hit, _) in enumerate(there)]
     best = sorted((hit for hit in scored if hit.score > 0), key=lambda hit: (-hit.score, -hit.at.timestamp()))
     return Recalled(best[:k], best[0].score if best else 0.0)
-
-
-def _passes(asked: Asked, kind: str, hit: Hit) -> bool:
-    return asked.where.passes(Item(kind, kind, at=hit.at))
 
 
 def _summaries(layers: Layers, asked: Asked, k: int) -> Iterator[tuple[Hit, str]]:

@@ -48,7 +48,6 @@ class Metrics:
 
     def __init__(self) -> None:
         self._library: Counted | Shared | None = None
-        self._counted: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self.registry = CollectorRegistry()
         self.requests = Counter(
             "recollect_http_requests", "Requests answered.", ("method", "route", "status"), registry=self.registry
@@ -66,11 +65,8 @@ class Metrics:
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request that was answered."""
-        key = (method, route, status)
-        if (found := self._counted.get(key)) is None:
-            found = self._counted[key] = self.requests.labels(*key), self.seconds.labels(route)
-        found[0].inc()
-        found[1].observe(seconds)
+        self.requests.labels(method, route, status).inc()
+        self.seconds.labels(route).observe(seconds)
 
     @asynccontextmanager
     async def watching(self, memory: Memory) -> AsyncIterator[None]:

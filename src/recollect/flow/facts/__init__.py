@@ -39,11 +39,10 @@ def _wishes(clause: Clause) -> Iterable[Found]:
 
 
 _Rules = tuple[Callable[[Clause], Iterable[Found]], ...]
-_OF_MINE: Final[_Rules] = (names, profile, life, food, relations, _wishes, plans, mood)
-_OF_OTHERS: Final[_Rules] = (names, profile, life, in_passing, _wishes, plans, mood)
-_MINE: Final = word_set("i im ive id we weve my our")
-_OTHERS: Final = word_set(
-    """you please just everyone everybody friends people call calls it its this that name names myself as
+_ALL: Final[_Rules] = (names, profile, life, food, relations, _wishes, plans, mood)
+_BEGINS: Final = word_set(
+    """i im ive id we weve my our
+    you please just everyone everybody friends people call calls it its this that name names myself as
     can could will would always never don dont do stop keep give make use using write answer reply respond be avoid
     include including format speak talk send explain show your these the
     remind add put help gotta cancel drop delete remove forget they on by in next tomorrow tonight
@@ -51,6 +50,7 @@ _OTHERS: Final = word_set(
 )
 """The words that a clause about the user begins with, apart from names."""
 _BY_NAME: Final[_Rules] = (in_passing, likes)
+"""The rules for clauses that begin otherwise."""
 _FIRST: Final = re.compile(r"\w*")
 
 
@@ -58,12 +58,7 @@ def _find(clause: Clause) -> list[Found]:
     """What a clause says, by the rules for those that begin as it does."""
     match = _FIRST.match(clause.text)
     first = match[0].casefold() if match else ""
-    if first in _MINE:
-        rules = _OF_MINE
-    elif first in _OTHERS or first.endswith("day"):
-        rules = _OF_OTHERS
-    else:
-        rules = _BY_NAME
+    rules = _ALL if first in _BEGINS or first.endswith("day") else _BY_NAME
     return [one for rule in rules for one in rule(clause)]
 
 

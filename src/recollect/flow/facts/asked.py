@@ -11,7 +11,7 @@ from recollect.answers import Fact
 from recollect.flow.days import MONTH
 from recollect.flow.facts.found import Found
 from recollect.flow.facts.people import ABOUT, FRIENDS, KEYS, PARTNERS, PEOPLE, PETS, PLURALS, SEEN
-from recollect.flow.facts.wording import any_of, rule, word_set
+from recollect.flow.facts.wording import any_of, lower, rule, word_set
 from recollect.recent import remembered
 
 MAX_QUESTION: Final = 300
@@ -35,8 +35,6 @@ _EVERYTHING: Final = rule(
     r"\bwas wei(?:ß|ss)t du (?:alles )?(?:über|von|ueber) mi[cr]h?\W*$|\bqu[eé] sabes (?:de|sobre) m[ií]\W*$",
 )
 """Asks for all that is known; also in German and Spanish, in which no facts are found but much is said."""
-_EVERYTHING_HAS: Final = word_set("me myself you memory profile facts weißt weisst sabes")
-"""Words of which every such question has one."""
 _DO_I: Final = (
     r"\b(?:do|am|are|can|might|would|must|should|may|could) (?:i|we)"
     r"(?: (?:usually|really|also|still|now|currently|actually|most))*"
@@ -311,9 +309,8 @@ def _someone(key: str) -> str:
 
 def asks_for_all(question: str) -> bool:
     """Whether a question asks for all that is known of the user: "What do you know about me?"."""
-    if len(question) > MAX_QUESTION or _EVERYTHING_HAS.isdisjoint(_WORD.findall(question.lower())):
-        return False
-    return _EVERYTHING.search(question.replace("\u2019", "'")) is not None
+    asked = question.replace("\u2019", "'")
+    return len(question) <= MAX_QUESTION and _EVERYTHING.search(asked) is not None
 
 
 def wanted(question: str, known: Sequence[Fact]) -> Wanted:
@@ -348,14 +345,14 @@ def wanted(question: str, known: Sequence[Fact]) -> Wanted:
 
 def _people(text: str, known: Sequence[Fact]) -> tuple[set[str], set[str], set[str]]:
     """The known people whom a question means, the words that name them in it, and all by which they may be called."""
-    said = {match[1].lower() for match in _KIN.finditer(text)}
+    said = {lower(match[1]) for match in _KIN.finditer(text)}
     kin = {key for word in said for key in (_GROUPS.get(word) or KEYS.get(word) or PLURALS[word]).split()}
     words = {word.removesuffix("'s") for word in text.casefold().replace("?", " ").replace(",", " ").split()}
     others = [(fact, who) for fact in known if (who := someone(fact))]
     names = {who: name for fact, who in others if (name := _name(fact, who))}
     by_name = {who for who, name in names.items() if words.issuperset(name.split())}
     if not by_name and not said and (they := _THEY.search(text)):
-        return {who for _, who in others}, {they[0].lower()}, set()
+        return {who for _, who in others}, {lower(they[0])}, set()
     people = by_name or {who for _, who in others if who.partition(":")[0] in kin}
     named = said.union(*(names[who].split() for who in by_name))
     if not named:

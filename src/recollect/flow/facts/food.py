@@ -9,7 +9,7 @@ from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import LINKED, Phrase, slug, things
 from recollect.flow.facts.profile import AM, PROFILE
 from recollect.flow.facts.prose import Clause
-from recollect.flow.facts.wording import EMOJI, any_of, rule, word_set
+from recollect.flow.facts.wording import EMOJI, any_of, lower, rule, word_set
 
 _I_AM: Final = f"(?:{AM}|,? and(?: also)?)"
 ALLERGIC: Final = f"(?: {any_of('very severely deathly highly a_bit slightly really also')})* all?ergic to "
@@ -89,14 +89,14 @@ def _food(clause: Clause, start: int) -> Iterator[Found]:
     elif match := _ALLERGY.match(text, start):
         yield found(clause, PROFILE, "allergy", match[1], match.end())
     elif match := _NO_DIET.match(text, start):
-        yield found(clause, PROFILE, "diet", match[1].lower(), match.end(), ended=True)
+        yield found(clause, PROFILE, "diet", lower(match[1]), match.end(), ended=True)
     elif match := _DIET.match(text, start):
-        diet = match[match.lastindex or 1].lower()
+        diet = lower(match[match.lastindex or 1])
         yield found(clause, PROFILE, "diet", diet, match.end(), 0.95)
-    elif (match := _CANT_HAVE.match(text, start) or _CANT_HAVE_ANY.match(text, start)) and match[1].lower() in _FREE_OF:
-        yield found(clause, PROFILE, "avoids", match[1].lower(), match.end(), 0.95)
+    elif (match := _CANT_HAVE.match(text, start) or _CANT_HAVE_ANY.match(text, start)) and lower(match[1]) in _FREE_OF:
+        yield found(clause, PROFILE, "avoids", lower(match[1]), match.end(), 0.95)
     elif match := _CAN_HAVE.match(text, start):
-        yield found(clause, PROFILE, "avoids", match[1].lower(), match.end(), ended=True)
+        yield found(clause, PROFILE, "avoids", lower(match[1]), match.end(), ended=True)
     elif match := _EATS_NOT.match(text, start):
         yield from _avoids(clause, match.end())
     elif match := _EATS_AGAIN.match(text, start):

@@ -230,17 +230,13 @@ _MAY_TELL: Final = small(
     "play|teach|taught|learn|stud|driv|car is|born|liv|mail|pronoun|zone| on |graduat|went to|major|degree|phd|master"
     "|passport|citizen|nationality|bachelor|reach me|contact me|bought|sold|scrapped|traded|rid of"
 )
-_MAY_REPEAT: Final = small(
-    "every|each |times|[0-9]x |once|twice|weekends|days|in the |ly |always|before work|after work"
-)
 
 
 def life(clause: Clause) -> Iterator[Found]:
     """What a clause says the user plays, teaches, learns, studies, drives, does as a habit, and lives with."""
-    words = clause.text.casefold()
-    if _MAY_TELL.search(words):
+    if _MAY_TELL.search(clause.text.casefold()):
         yield from _told(clause)
-    if _MAY_REPEAT.search(words) and (match := _HABIT.match(clause.text)):
+    if match := _HABIT.match(clause.text):
         habit = match[match.lastindex or 1]
         yield found(clause, PREFERENCE, "habit", habit, match.end(), 0.8)
 

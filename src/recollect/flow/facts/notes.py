@@ -8,7 +8,7 @@ from typing import Final
 from recollect.flow.facts.wording import any_of, rule
 
 _ABOUT_HIM: Final = re.compile(
-    r"(?P<start>(?:\A|[.!?\n])\s*)(?:[-*•]\s+)?(?:[Tt]he )?[Uu]ser(?P<owns>'s)? "
+    r"(?P<start>(?:\A|(?<=[.!?\n]))[^\S\n]*)(?:[-*•]\s+)?(?:[Tt]he )?[Uu]ser(?P<owns>'s)? "
     r"(?P<rest>[^\n]*?)(?=[.!?](?:\s|\Z)|\n|\Z)"
 )
 _FIRST_VERB: Final = rule(

@@ -15,7 +15,7 @@ from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.people import KEYS, SEEN
 from recollect.flow.facts.places import PLACE
 from recollect.flow.facts.prose import GAP, Clause
-from recollect.flow.facts.wording import HOUR, any_of, rule
+from recollect.flow.facts.wording import HOUR, any_of, lower, rule
 
 ACTION: Final[FactType] = "action_item"
 MAX_WORDS: Final = 15
@@ -213,9 +213,9 @@ def plans(clause: Clause) -> Iterator[Found]:
     elif match := _OFF.match(text):
         yield from _item(clause, *match.span(match.lastindex or 0), ended=True)
     elif match := _DONE.match(text):
-        yield from _item(clause, match.end(), verb=_DID[match[match.lastindex or 0].lower()], ended=True)
+        yield from _item(clause, match.end(), verb=_DID[lower(match[match.lastindex or 0])], ended=True)
     elif match := _IS_DONE.match(text):
-        yield from _item(clause, *match.span(1), verb=_DID[match[2].lower()], ended=True)
+        yield from _item(clause, *match.span(1), verb=_DID[lower(match[2])], ended=True)
     elif match := _REMIND.match(text):
         yield from _item(clause, match.end(), confidence=0.95)
     else:
@@ -239,8 +239,8 @@ def _dated(clause: Clause, start: int = 0, day: date | None = None) -> Iterator[
     elif (match := _MUST.match(text, start)) and not PLACE.match(text, match.end()):
         if not _NO_DEED.match(text, match.end()):
             yield from _item(clause, match.end(), dated=True, day=day)
-    elif (match := _DOING.match(text, start)) and not (_VERBS[match[1].lower()] in _GOING_ON and _TODAY.search(text)):
-        yield from _item(clause, match.end(), dated=True, verb=_VERBS[match[1].lower()], day=day)
+    elif (match := _DOING.match(text, start)) and not (_VERBS[lower(match[1])] in _GOING_ON and _TODAY.search(text)):
+        yield from _item(clause, match.end(), dated=True, verb=_VERBS[lower(match[1])], day=day)
     elif match := _OFF_TO.match(text, start):
         yield from _item(clause, match.end(), dated=True, verb="go to", day=day)
     elif match := _DO.match(text, start):

@@ -10,7 +10,7 @@ from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import LINKED, name, thing
 from recollect.flow.facts.profile import LANGUAGE
 from recollect.flow.facts.prose import Clause
-from recollect.flow.facts.wording import any_of, rule
+from recollect.flow.facts.wording import any_of, lower, rule
 
 PREFERENCE: Final[FactType] = "preference"
 
@@ -177,7 +177,7 @@ def preferences(clause: Clause) -> Iterator[Found]:
     if _ABOUT_ANSWERS.match(text) or (_COMMAND.match(text) and _as_a_rule(clause)) or _FOR_ALL.match(text):
         yield from _manner(clause)
     elif match := _TOO.match(text):
-        length = "short" if match[1].lower() in ("long", "wordy") else "long"
+        length = "short" if lower(match[1]) in ("long", "wordy") else "long"
         yield found(clause, PREFERENCE, "answer_length", length, match.end())
     elif (match := _PREFER.match(text)) and (what := thing(text, match.end(), stops=_OVER)):
         if not _IF.match(text, what.end):
@@ -187,7 +187,7 @@ def preferences(clause: Clause) -> Iterator[Found]:
     end = 0
     while match := _ASKED.match(text, end):
         group, end = match.lastindex or 2, match.end()
-        how = "always" if match[group - 1].lower() == "always" else "never"
+        how = "always" if lower(match[group - 1]) == "always" else "never"
         yield found(clause, PREFERENCE, "asked", f"{how} {match[group]}", end, 0.85)
         end = more.end() if (more := _AND_ASKED.match(text, end)) else len(text)
     yield from _tools(clause)
@@ -206,14 +206,14 @@ def _manner(clause: Clause) -> Iterator[Found]:
     elif match := _SHORT.search(wanted):
         yield found(clause, PREFERENCE, "answer_length", "short", match.end())
     elif match := _AT_MOST.search(wanted):
-        yield found(clause, PREFERENCE, "answer_length", match[1].lower(), match.end())
+        yield found(clause, PREFERENCE, "answer_length", lower(match[1]), match.end())
     for style, words in _STYLES.items():
         if match := words.search(text):
             manner = style if match.end() <= len(wanted) else f"no {style}"
             yield found(clause, PREFERENCE, "answer_style", manner, match.end())
             break
     if match := _UNITS.search(wanted):
-        yield found(clause, PREFERENCE, "units", match[1].lower(), match.end(), 0.95)
+        yield found(clause, PREFERENCE, "units", lower(match[1]), match.end(), 0.95)
     if (match := _IN.search(wanted)) and (language := LANGUAGE.match(wanted, match.end())):
         yield found(clause, PREFERENCE, "language", language[1].title(), language.end(), 0.95)
 

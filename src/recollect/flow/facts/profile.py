@@ -15,7 +15,7 @@ from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import LINKED, Phrase, firm, name, place_name, thing
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
-from recollect.flow.facts.wording import EMOJI, any_of, rule
+from recollect.flow.facts.wording import EMOJI, any_of, lower, rule
 from recollect.flow.when import periods
 
 PROFILE: Final[FactType] = "user_profile"
@@ -233,7 +233,7 @@ def lasts(clause: Clause, fact: Found) -> bool:
     end = fact.span[1] - clause.offset
     if fact.ended or fact.key.rpartition(":")[2] not in _LASTING or not (over := _PASSING.match(clause.text, end)):
         return True
-    return " this " in over[0].lower() and _BEGUN.match(clause.text[:end]) is not None
+    return " this " in lower(over[0]) and _BEGUN.match(clause.text[:end]) is not None
 
 
 def read_after(
@@ -314,7 +314,7 @@ def _quit(clause: Clause) -> re.Match[str] | None:
 def _roles(clause: Clause) -> Iterator[Found]:
     text = clause.text
     if match := _NO_ROLE.match(text):
-        status = match[match.lastindex or 1].lower()
+        status = lower(match[match.lastindex or 1])
         if status != "self-employed":
             yield found(clause, PROFILE, "company", "", match.end(), ended=True)
         yield found(clause, PROFILE, "role", status, match.end())
@@ -355,7 +355,7 @@ def _age(clause: Clause) -> Iterator[Found]:
 
 def years(number: str) -> int:
     """A number that was written in digits or in words."""
-    return _NUMBERS.get(number.lower()) or int(number)
+    return _NUMBERS.get(lower(number)) or int(number)
 
 
 def birthday(clause: Clause, start: int) -> Phrase | None:

@@ -36,25 +36,22 @@ _NOTES: Final = any_of(
 )
 """What announces words of one's own; before others, a name and a colon tell who speaks."""
 _TAKEN_OUT: Final = tuple(
-    (needs, re.compile(pattern, re.MULTILINE | re.IGNORECASE))
-    for needs, pattern in (
-        (("```", "~~~"), r"(?s:```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z))"),
-        ("`", r"`[^`\n]{1,1000}`"),
-        (">", r"^[ \t]*>.*$"),
-        (("\t", "    "), r"^(?:\t| {4,})\S.*$"),
-        (
-            "",
-            r"^[ \t]*(?:def |class |import |from \w+ import|return\b|print\(|select .* from|const |let \w+ =|var ).*$",
-        ),
-        ("", r"^[ \t]*(?://|/\*|#|function |if \(|for \(|while \(|elif |else:|<\w|</|\$ |>>>|[{\[]).*$"),
-        (";{}", r"^.*[;{}][ \t]*$"),
-        (":", rf"^[ \t]*(?!{_NOTES}:)(?-i:[A-Z][a-z]+(?: [A-Z][a-z]+)?): (?=(?:i|i'm|i've|my|we|our|hi|hello)\b).*$"),
-        ("“«„", r"“[^”]{0,1000}”|«[^»]{0,1000}»|„[^“”]{0,1000}[“”]"),
-        ('"', r"\"[^\"\n]{0,500}\""),
-        ("'", r"(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w)){1,300}'(?!\w)"),
+    re.compile(pattern, re.MULTILINE | re.IGNORECASE)
+    for pattern in (
+        r"(?s:```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z))",
+        r"`[^`\n]{1,1000}`",
+        r"^[ \t]*>.*$",
+        r"^(?:\t| {4,})\S.*$",
+        r"^[ \t]*(?:def |class |import |from \w+ import|return\b|print\(|select .* from|const |let \w+ =|var ).*$",
+        r"^[ \t]*(?://|/\*|#|function |if \(|for \(|while \(|elif |else:|<\w|</|\$ |>>>|[{\[]).*$",
+        r"^.*[;{}][ \t]*$",
+        rf"^[ \t]*(?!{_NOTES}:)(?-i:[A-Z][a-z]+(?: [A-Z][a-z]+)?): (?=(?:i|i'm|i've|my|we|our|hi|hello)\b).*$",
+        r"“[^”]{0,1000}”|«[^»]{0,1000}»|„[^“”]{0,1000}[“”]",
+        r"\"[^\"\n]{0,500}\"",
+        r"(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w)){1,300}'(?!\w)",
     )
 )
-"""Patterns, each with what it needs one of, which is looked for first."""
+"""Code, quotes, and what another speaker says."""
 _HEADER: Final = re.compile(
     r"^[ \t]*(?:(?:from|to|subject|cc|bcc|sent|date|re|fwd?|title):\s|(?:dear|to whom it may)\b.{1,60}"
     r"|-{3,}.{0,20}(?:original|forwarded) message|on .{4,80} wrote:)",
@@ -77,24 +74,18 @@ _SPEAKER: Final = any_of(
     """character scene persona bio user human assistant system q a question answer speaker narrator interviewer
     interviewee tweet caption slogan lyrics dialogue candidate applicant customer client patient caller agent"""
 )
-_PRETENDING: Final = (
-    r"(?:act|behave) (?:as|like)\b|rp\b|let'?s (?:play|pretend|role|imagine|say|assume|suppose)\b"
-    r"|i want you to (?:act|play|be|pretend|imagine|take|write)\b|say (?:i|my|we)\b|what if\b|as if\b|e\.g\."
-    r"|(?:pretend|imagine|role-?play|suppose|supposing|assume|assuming|hypothetically|for example|once upon a time)\b"
-    r"|in (?:my|the|this|an?|our) (?:[\w&]+ )?"
-    rf"{_FICTION}\b"
-    r"|for (?:the (?:sake|purposes?) of|this (?:game|scenario|exercise|role))\b|(?:first|opening) line\b"
-    rf"|{_SPEAKER}(?: \d)?:|as an ai\b"
-)
 _PRETENDED: Final = re.compile(
     r"(?:^|[.!?,:;\n]\s{0,9}|\b(?:and|so|now|but|please|ok|okay) )(?:please )?"
-    r"(?:you are (?:now )?(?:an?|the|my|going to)\b|you'?re (?:now )?(?:an?|the|my|going to)\b"
-    rf"|(?-i:[Yy]ou(?: are|'?re) [A-Z])|{_PRETENDING})",
+    r"(?:you(?: are|'?re) (?:now )?(?:an?|the|my|going to)\b|(?-i:[Yy]ou(?: are|'?re) [A-Z])"
+    r"|(?:act|behave) (?:as|like)\b|rp\b|let'?s (?:play|pretend|role|imagine|say|assume|suppose)\b"
+    r"|i want you to (?:act|play|be|pretend|imagine|take|write)\b|say (?:i|my|we)\b|what if\b|as if\b|e\.g\."
+    r"|(?:pretend|imagine|role-?play|suppose|supposing|assume|assuming|hypothetically|for example|once upon a time)\b"
+    rf"|in (?:my|the|this|an?|our) (?:[\w&]+ )?{_FICTION}\b"
+    r"|for (?:the (?:sake|purposes?) of|this (?:game|scenario|exercise|role))\b|(?:first|opening) line\b"
+    rf"|{_SPEAKER}(?: \d)?:|as an ai\b)",
     re.MULTILINE | re.IGNORECASE,
 )
-_MAY_PRETEND: Final = small(rf"you are|you'?re|{_PRETENDING}")
 _MAY_COME: Final = small(r"[:\n]|this|these|following|below|here| it\b")
-_MAY_CORRECT: Final = small("wait|rather|make that|scratch that|sorry|i mean")
 """What a rule that takes long can't do without, in small letters: most messages have none of it."""
 _SAYS: Final = any_of(
     """said says sang sings wrote shouted whispered replied cried claimed claims told_(?:me|us|him|her|them|the)
@@ -269,9 +260,7 @@ def told(text: str, at: datetime, find: Callable[[Clause], list[_Found]]) -> lis
     said: list[_Found] = []
     for start, sentence in _sentences(prose):
         head = sentence[: 2 * MAX_CLAUSE]
-        meant = 0
-        if _MAY_CORRECT.search(head.casefold()):
-            meant = max((match.end() for match in _CORRECTED.finditer(head)), default=0)
+        meant = max((match.end() for match in _CORRECTED.finditer(head)), default=0)
         here = _in_sentence(sentence[meant:], start + meant, at, prose[max(0, start - 30) : start], find)
         if here and not _NOT_MEANT.search(head):
             said += here
@@ -281,15 +270,14 @@ def told(text: str, at: datetime, find: Callable[[Clause], list[_Found]]) -> lis
 def own_words(text: str) -> str:
     """The message, as long as before, with gaps where something is code, quoted, pasted, sung or pretended."""
     prose = text[:MAX_TEXT].translate(_SAME_MEANING)
-    for needs, pattern in _TAKEN_OUT:
-        if not needs or any(need in prose for need in needs):
-            prose = pattern.sub(lambda match: _blank(match[0]), prose)
-    small, cut = prose.casefold(), len(prose)
-    if _MAY_PRETEND.search(small) and (match := _PRETENDED.search(prose)):
+    for pattern in _TAKEN_OUT:
+        prose = pattern.sub(lambda match: _blank(match[0]), prose)
+    cut = len(prose)
+    if match := _PRETENDED.search(prose):
         cut = match.start()
     if match := _HEADER.search(prose, 0, cut):
         cut = match.start()
-    if _MAY_COME.search(small) and (match := _HERE_COMES_TEXT.search(prose, 0, cut)):
+    if _MAY_COME.search(prose.casefold()) and (match := _HERE_COMES_TEXT.search(prose, 0, cut)):
         cut = match.end()
     return _without_verse(prose[:cut] + GAP * (len(prose) - cut))
 

@@ -28,7 +28,7 @@ from recollect.flow.facts.phrases import Phrase, firm, given, name, place_name, 
 from recollect.flow.facts.profile import AS_ROLE, NO_NAME, NUMBER, PROFILE, STOP, birthday, lasts, read_after, years
 from recollect.flow.facts.prose import NAMES_THEM, Clause
 from recollect.flow.facts.roles import role
-from recollect.flow.facts.wording import any_of, rule, small
+from recollect.flow.facts.wording import any_of, lower, rule, small
 
 _KIN: Final = PEOPLE - {*FRIENDS.values(), *COUPLES.values(), *SEEN.values()}
 _WHO: Final = f"({'|'.join(sorted(KEYS, key=len, reverse=True))})"
@@ -184,17 +184,17 @@ def relations(clause: Clause) -> Iterator[Found]:
     """What a clause says of the user's people and pets."""
     text = clause.text
     if (match := _MARRIED.match(text)) and (who := name(text, match.end(), most=2)):
-        yield found(clause, PROFILE, "spouse" if match[1].lower() == "married" else "fiance", who.text, who.end, 0.95)
+        yield found(clause, PROFILE, "spouse" if lower(match[1]) == "married" else "fiance", who.text, who.end, 0.95)
     elif match := _NEW.match(text):
-        yield from _gone(clause, KEYS[match[1].lower()], match.end())
-        yield from read_after(clause, _WHOSE_NAME, name, KEYS[match[1].lower()], match.end())
+        yield from _gone(clause, KEYS[lower(match[1])], match.end())
+        yield from read_after(clause, _WHOSE_NAME, name, KEYS[lower(match[1])], match.end())
     elif match := _HAVE.match(text):
         yield from _have(clause, match)
     elif match := _ALL.match(text):
         if not (match["are"] and _is_no_name(text, match.end())):
-            yield from _all(clause, PLURALS[match[1].lower()], match.end())
+            yield from _all(clause, PLURALS[lower(match[1])], match.end())
     elif match := _I_PARTED.match(text):
-        yield from _gone(clause, KEYS[match[1].lower()], match.end())
+        yield from _gone(clause, KEYS[lower(match[1])], match.end())
     elif match := _DIVORCED.match(text):
         yield from _gone(clause, "spouse", match.end())
     elif match := _BROKE_UP.match(text):
@@ -203,7 +203,7 @@ def relations(clause: Clause) -> Iterator[Found]:
     elif match := _GAVE.match(text):
         yield from _given_away(clause, match)
     elif match := _MY.match(text):
-        yield from _own(clause, match[1].lower(), match.end())
+        yield from _own(clause, lower(match[1]), match.end())
     else:
         yield from in_passing(clause)
 
@@ -216,7 +216,7 @@ def in_passing(clause: Clause) -> Iterator[Found]:
         yield found(clause, PROFILE, f"{CALLED}:{slug(gone[0])}", gone[0], gone[1], ended=True)
     elif _OWN.search(words):
         match = _IS_MY.match(text, who.end) if who else None
-        of_mine = match is not None and (KEYS[match[1].lower()] in _KIN or _TITLED.match(text) is not None)
+        of_mine = match is not None and (KEYS[lower(match[1])] in _KIN or _TITLED.match(text) is not None)
         if who and match and of_mine and clause.first and not _is_no_name(text, 0):
             yield found(clause, PROFILE, _key(match[1], who), who.text, match.end())
         else:
@@ -268,7 +268,7 @@ def _mentioned(clause: Clause) -> Iterator[Found]:
             continue
         who = name(clause.text, match.end(), most=2)
         naming = _NAMING.search(clause.text, 0, match.start())
-        if who and not naming and match[1].lower() not in COUPLES and not _lost(clause.text, match[1], who.end):
+        if who and not naming and lower(match[1]) not in COUPLES and not _lost(clause.text, match[1], who.end):
             here = replace(clause, offset=clause.offset + match.start(), added=0)
             yield found(here, PROFILE, _key(match[1], who), who.text, who.end - match.start(), 0.8)
             if _WHO_IS.match(clause.text, who.end):
@@ -320,7 +320,7 @@ def _is_no_name(text: str, start: int) -> bool:
 
 def _lost(text: str, word: str, end: int) -> re.Match[str] | None:
     """The words that say that someone died or, of a partner, a colleague or a flatmate, that they parted."""
-    who = KEYS[word.lower()]
+    who = KEYS[lower(word)]
     parted = _PARTED if who in PARTNERS else _QUIT if who in AT_WORK else _MOVED_OUT if who == "roommate" else _DIED
     return _DIED.match(text, end) or parted.match(text, end)
 
@@ -330,7 +330,7 @@ def _given_away(clause: Clause, gave: re.Match[str]) -> Iterator[Found]:
     who = name(clause.text, gave.end(), most=2)
     if away := _AWAY.match(clause.text, who.end if who else gave.end()):
         named = f":{slug(who.text)}" if who else ""
-        for kind in [PETS[gave[1].lower()]] if gave[1] else sorted(set(PETS.values())):
+        for kind in [PETS[lower(gave[1])]] if gave[1] else sorted(set(PETS.values())):
             yield found(clause, PROFILE, f"{kind}{named}", "", away.end(), ended=True)
 
 
@@ -343,8 +343,8 @@ def _gone(clause: Clause, who: str, end: int) -> Iterator[Found]:
 
 def _key(word: str, who: Phrase) -> str:
     """A wife is "wife", whatever her name; one of several sisters is "sister:nadia"."""
-    key = KEYS[word.lower()]
-    return key if word.lower() in ONE else f"{key}:{slug(who.text)}"
+    key = KEYS[lower(word)]
+    return key if lower(word) in ONE else f"{key}:{slug(who.text)}"
 
 
 def _about(clause: Clause, who: str, end: int) -> Iterator[Found]:
@@ -392,7 +392,7 @@ def _job(clause: Clause, who: str, end: int) -> Found | None:
 
 def _food(clause: Clause, who: str, end: int) -> Found | None:
     if match := _EATS.match(clause.text, end):
-        return found(clause, PROFILE, f"{who}:diet", match[1].lower(), match.end())
+        return found(clause, PROFILE, f"{who}:diet", lower(match[1]), match.end())
     if (match := _ALLERGIC.match(clause.text, end)) and (what := things(clause.text, match.end())):
         return found(clause, PROFILE, f"{who}:allergy", ", ".join(one.text for one in what), what[-1].end, 0.95)
     return None

@@ -7,8 +7,8 @@ from typing import Any, Final, cast
 
 _APOSTROPHE: Final = re.compile(r"(?<=[a-z:|()])'(?=(?:m|ve|d|s|t)\b)")
 """That of "i'm", "don't" and "wife's" in a rule. Without theirs, "we're" and "we'll" are other words."""
-
-
+_LIKE_ASCII: Final = {0x130: "i", 0x131: "i", 0x17F: "s"}
+"""Letters that a rule takes for an i or an s: from a Turkish keyboard, the i of "my wife" may come without its dot."""
 EMOJI: Final = "\u2600-\u27bf\U0001f300-\U0001faff"
 """As part of a set of characters: many end a sentence with one."""
 
@@ -16,6 +16,11 @@ EMOJI: Final = "\u2600-\u27bf\U0001f300-\U0001faff"
 def word_set(words: str) -> frozenset[str]:
     """The words of a text, as a set; "it's" also as many type it: "its"."""
     return frozenset(form for word in words.split() for form in (word, _APOSTROPHE.sub("", word)))
+
+
+def lower(matched: str) -> str:
+    """What a rule matched as the rule has it: in small letters."""
+    return matched.translate(_LIKE_ASCII).lower()
 
 
 def any_of(words: str) -> str:
