@@ -25,7 +25,7 @@ def test_two_thousand_turns_at_8k(tmp_path: Path) -> None:
             question = f"{said(random, 8, 30)}, number {n}?"
             context = chat.context(question, 8_000, system="You are a careful assistant.")
             assert context.tokens <= 8_000
-            assert validate(context.prompt, "openai") == validate(context.prompt, "anthropic") == []
+            assert validate(context.prompt, ("openai", "anthropic")[n % 2]) == []
             if before is not None:
                 known += context.same_start(before) * context.tokens
                 tokens += context.tokens

@@ -38,14 +38,14 @@ def due(memory: Memory) -> date:
 
 
 def test_a_plan_without_a_time_is_of_the_machines_day(another_day: date) -> None:
-    with Memory.open(":memory:") as memory:
+    with Memory.open(":memory:", embedder=None) as memory:
         memory.session("one", user="ada").add("user", "Remind me to pay the rent tomorrow.")
         assert due(memory) == another_day + timedelta(days=1)
 
 
 def test_what_was_said_before_midnight_is_of_yesterday_by_the_clock_of_the_question() -> None:
     evening = datetime.fromisoformat("2025-05-14T22:00:00-04:00")
-    with Memory.open(":memory:") as memory:
+    with Memory.open(":memory:", embedder=None) as memory:
         chat = memory.session("one", user="ada")
         chat.add(Message("user", "The soup was good.", at=evening.astimezone(UTC)))
         chat.add(Message("user", "The cake was good.", at=(evening + timedelta(hours=3)).astimezone(UTC)))

@@ -73,8 +73,8 @@ def test_a_broken_pdf_is_told_in_a_line(run: Run, home: Path, caplog: pytest.Log
     assert told.startswith("ConfigError: bad.pdf can't be read as a PDF") and not caplog.records
 
 
-@pytest.mark.parametrize("command", [("add", "-"), ("chat",), ("import", "-"), ("add", "\udcff"), ("chat", "\udcff")])
-def test_bytes_that_are_no_text_are_refused_in_every_locale(home: Path, command: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("command", [("add", "-"), ("import", "-"), ("chat", "\udcff")])
+def test_bytes_that_are_no_text_are_refused_where_the_locale_lets_them_pass(home: Path, command: tuple[str, ...]) -> None:
     told = subprocess.run(
         [sys.executable, "-m", "recollect", *command],
         input=b"\xff\xfe\n",

@@ -10,7 +10,12 @@ from pathlib import Path
 import pytest
 
 from recollect import Memory, Message, Session, llm
+from recollect.embed.hashing import HashingEmbedder
 from recollect.llm.recall import HELP, NOTHING, READ, echoes
+from recollect.testing.clock import ManualClock
+from tests.contexts import opened
+
+NOW = datetime(2026, 6, 4, 12, tzinfo=UTC)
 
 EARLIER = {
     9: [
@@ -110,11 +115,11 @@ def answer(chat: Session, question: str) -> str:
     return reply.text
 
 
-@pytest.fixture(scope="module", params=[None, "hash:256"], ids=["words", "vectors"])
+@pytest.fixture(scope="module", params=[None, HashingEmbedder(256)], ids=["words", "vectors"])
 def memory(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
-    with Memory.open(tmp_path_factory.mktemp("memory") / "memory.db", embedder=request.param) as memory:
+    with opened(tmp_path_factory.mktemp("memory"), ManualClock(NOW), embedder=request.param) as memory:
         for days, said in EARLIER.items():
-            at = datetime.now(UTC) - timedelta(days=days)
+            at = NOW - timedelta(days=days)
             memory.session(f"{days} days ago", user="ada").add_many(
                 [
                     message

@@ -275,10 +275,10 @@ def test_it_answers_anything(messages: list[Message]) -> None:
 
 def test_it_answers_from_a_memory(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "memory.db", embedder=None) as memory:
-        spring = memory.session("spring", user="ada")
-        spring.add("user", "My sister Nadia moved to Oslo in May.")
-        spring.add("assistant", "Noted!")
-        context = memory.session("autumn", user="ada").context("Where does my sister live?", budget=2_000)
+        spring, day = memory.session("spring", user="ada"), datetime(2026, 5, 13, 9, tzinfo=UTC)
+        spring.add("user", "My sister Nadia moved to Oslo in May.", at=day)
+        spring.add("assistant", "Noted!", at=day)
+        context = memory.session("autumn", user="ada").context("Where does my sister live?", budget=2_000, at=day)
         said = llm.open("recall:").complete(context.prompt).text
     assert "user: My sister Nadia moved to Oslo in May." in said
     assert "(today)" in said

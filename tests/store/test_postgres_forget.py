@@ -34,23 +34,23 @@ def tables(url: str) -> str:
 
 
 @pytest.mark.parametrize("forget", LEVELS)
-def test_what_is_forgotten_is_in_no_table_and_no_context(postgres_url: str, forget: Callable[[Memory], None]) -> None:
+def test_what_is_forgotten_is_in_no_table_and_no_context(url: str, forget: Callable[[Memory], None]) -> None:
     dice = random.Random(5)
-    store, model = PostgresStore(postgres_url, clock=lambda: NOW), cast("Any", Parrot())
+    store, model = PostgresStore(url, clock=lambda: NOW), cast("Any", Parrot())
     with Memory(store, settings=EAGER, model=model, search=searched, clock=lambda: NOW) as memory:
         for _ in range(2):
             lines = [(dice.choice(SESSIONS), dice.choice(ROLES), dice.choice(SECRETS + OTHERS)) for _ in range(12)]
             tell(memory, lines)
-            assert MARKER in tables(postgres_url)
+            assert MARKER in tables(url)
             forget(memory)
             memory.drain()
-            assert MARKER not in tables(postgres_url)
+            assert MARKER not in tables(url)
             assert MARKER not in shown(memory)
         assert store.check() == []
 
 
-def test_two_that_forget_in_a_whole_tenant_wait_for_each_other(postgres_url: str) -> None:
-    with Memory(PostgresStore(postgres_url)) as one, Memory(PostgresStore(postgres_url)) as other:
+def test_two_that_forget_in_a_whole_tenant_wait_for_each_other(url: str) -> None:
+    with Memory(PostgresStore(url)) as one, Memory(PostgresStore(url)) as other:
         for n in range(5):
             for user in ("ada", "bob"):
                 one.session("trip", user=user).add_many([Message("user", text, id=f"{text} {n}") for text in "ab"])
@@ -59,11 +59,11 @@ def test_two_that_forget_in_a_whole_tenant_wait_for_each_other(postgres_url: str
                 assert [each.messages for each in erased] == [2, 2]
 
 
-def test_a_message_said_while_old_ones_go_stays(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_said_while_old_ones_go_stays(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     scope, found = Scope("acme", "ada", "trip"), retention._found
     with (
-        PostgresStore(postgres_url) as store,
-        PostgresStore(postgres_url) as second,
+        PostgresStore(url) as store,
+        PostgresStore(url) as second,
         ThreadPoolExecutor(1) as meanwhile,
     ):
         store.log.append(scope, [Message("user", "Hello.", at=NOW - timedelta(days=90))])
@@ -80,8 +80,8 @@ def test_a_message_said_while_old_ones_go_stays(postgres_url: str, monkeypatch: 
         assert [entry.message.text for entry in store.log.read(scope)] == ["I am back."]
 
 
-def test_no_call_of_a_model_is_lost_where_many_count(postgres_url: str) -> None:
-    with PostgresStore(postgres_url) as store, PostgresStore(postgres_url) as second, ThreadPoolExecutor(4) as many:
+def test_no_call_of_a_model_is_lost_where_many_count(url: str) -> None:
+    with PostgresStore(url) as store, PostgresStore(url) as second, ThreadPoolExecutor(4) as many:
         ledgers = [Ledger(each, lambda: NOW, 1_000, 1_000) for each in (store, second)]
         list(many.map(lambda n: ledgers[n % 2].add("acme", 2), range(40)))
         assert (ledgers[0].today("acme").calls, ledgers[0].today("acme").tokens) == (40, 80)

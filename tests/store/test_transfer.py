@@ -126,7 +126,7 @@ def memory_of(kind: str, folder: str, url: str) -> Iterator[Memory]:
 
 
 @pytest.mark.parametrize("order", [("sqlite", "postgres", "reference"), ("postgres", "sqlite")])
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=13, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS)
 @example([("message", "trip", "user", "I love jazz.", datetime(2000, 1, 1, tzinfo=UTC), {})])
 @example([("message", "trip", "user", "I love jazz.", NOW, {"score": 7}), ("tag", "trip", {"score": 3})])
