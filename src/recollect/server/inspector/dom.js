@@ -71,11 +71,16 @@ export const words = (content) => {
 };
 
 const part = (found) => {
-  if (found.type === "text" || found.type === "thinking") return found.text ?? "";
+  if (found.type === "text") return found.text ?? "";
+  if (found.type === "thinking") return `[thinks] ${found.text ?? ""}`;
   if (found.type === "tool_call") return `[calls ${found.name} ${found.arguments}]`;
   if (found.type === "tool_result") return `[tool result] ${words(found.content)}`;
   return `[${found.type}]`;
 };
+
+// All that a message says: its words, a refusal, and that it broke off.
+export const told = ({ content, extra, metadata }) =>
+  [words(content), extra?.refusal, metadata?.partial && "[broke off]"].filter(Boolean).join("\n");
 
 // A passage; of a long one the first lines, and a button to read on.
 export const passage = (text, given = {}, lines = 6) => {
