@@ -24,6 +24,7 @@ from recollect.flow.room import beside, fitted
 from recollect.flow.shorten import acceptable
 from recollect.flow.turns import answerable, called
 from recollect.flow.window import Window
+from recollect.http import REFUSED
 from recollect.layers.answer import less
 from recollect.layers.working import REDUCE_TO
 from recollect.llm.overflow import detect
@@ -40,8 +41,6 @@ T = TypeVar("T")
 KNOWN: Final = 2_000
 """How many of a session's newest messages are compared with a given history, at least; more with a longer one."""
 KEPT_HISTORIES: Final = 256
-REFUSED: Final = (400, 413, 415, 422)
-"""The statuses by which providers refuse what a request holds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,8 @@ from recollect.flow.align import fingerprint
 from recollect.flow.render import MOST_MARKS, keep_marks, parse, render
 from recollect.flow.room import beside
 from recollect.flow.shorten import acceptable
-from recollect.history import REFUSED, History
+from recollect.history import History
+from recollect.http import REFUSED
 from recollect.layers.answer import less
 from recollect.layers.working import REDUCE_TO
 from recollect.llm.overflow import detect
