@@ -135,7 +135,7 @@ def test_what_went_wrong_is_in_sight(width: int, tab: Any) -> None:
             for day in ("mon", "tue", "wed", "thu", "trip"):
                 memory.session(day, user="ada").forget()
             page.get_by_role("button", name="Source").first.click()
-            expect(page.locator("#status .wrong")).to_contain_text("no message")
+            expect(page.locator("#status .wrong")).to_contain_text("No message")
             expect(page.locator("#status .wrong")).to_be_in_viewport(ratio=1)
 
 
