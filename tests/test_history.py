@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from recollect import ConfigError, Image, Memory, Message, Session, Text, ToolCall, ToolResult, validate
+from recollect import ConfigError, Image, Memory, Message, Session, Text, Thinking, ToolCall, ToolResult, validate
 from recollect.flow.fence import block, with_memory
 from recollect.history import Asking, Histories, History, Sent
 from tests.wrong import wrong
@@ -186,6 +186,19 @@ def test_blank_words_beside_a_picture_are_no_obstacle() -> None:
         assert Asking(history, given, (), list).ask(model) == ["(empty)"]
         given.append(Message("user", "Are you there?"))
         assert Asking(history, given, (), list).ask(model) == ["(empty)\n[image cut]", "Are you there?"]
+
+
+def test_what_is_refused_with_and_without_earlier_thoughts_is_told_as_it_was_at_first() -> None:
+    def model(sent: Sequence[Sent]) -> str:
+        thought = any(isinstance(part, Thinking) for line in sent for part in line.message.parts)
+        raise Refusal("temperature is wrong" if thought else "the thoughts must be passed back")
+
+    with Memory.open(":memory:", embedder=None) as memory:
+        history = History(memory.session("trip", user="ada"), 1_000)
+        answer = Message("assistant", (Thinking("Hm."), Text("Hi!")))
+        given = [Message("user", "Hello."), answer, Message("user", "Are you there?")]
+        with pytest.raises(Refusal, match="temperature"):
+            Asking(history, given, (), list).ask(model)
 
 
 def test_of_two_who_ask_at_once_each_has_its_answer_kept() -> None:

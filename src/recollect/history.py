@@ -24,6 +24,7 @@ from recollect.flow.room import beside, fitted
 from recollect.flow.shorten import acceptable
 from recollect.flow.turns import answerable, called
 from recollect.flow.window import Window
+from recollect.http import REFUSED
 from recollect.layers.answer import less
 from recollect.layers.working import REDUCE_TO
 from recollect.llm.overflow import detect
@@ -40,8 +41,6 @@ T = TypeVar("T")
 KNOWN: Final = 2_000
 """How many of a session's newest messages are compared with a given history, at least; more with a longer one."""
 KEPT_HISTORIES: Final = 256
-REFUSED: Final = (400, 413, 415, 422)
-"""The statuses by which providers refuse what a request holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,10 +175,11 @@ class Asking(Generic[R]):
     """A call of a model with a history; `made` turns what is to be sent into the caller's request.
 
     Where the model says that its context overflowed it is asked again with less, at most three times; where it refuses
-    the request, once without blank words, and pictures and files from before the question: those stay in the log.
+    the request, once without blank words, and pictures, files and thoughts from before the question: those stay in the
+    log. Where that is refused, too, the first refusal is raised.
     """
 
-    # What was sent first, and last; whether it was asked again; whether what was refused stays out; the cuts left.
+    # What was sent first, and last; whether it was asked again; how it was refused at first; the cuts left.
 
     history: History
     given: Sequence[Message]
@@ -188,7 +188,7 @@ class Asking(Generic[R]):
     _first: Sequence[Sent] = ()
     _last: Sequence[Sent] = ()
     _again: bool = False
-    _acceptable: bool = False
+    _refused: Exception | None = None
     _cuts: Iterator[float] = field(default_factory=lambda: iter(REDUCE_TO))
 
     def ask(self, model: Callable[[R], T]) -> T:
@@ -220,11 +220,11 @@ class Asking(Generic[R]):
         status = getattr(error, "status_code", None)
         if found := detect(status, str(error)):
             sent = self._smaller(found, error)
-            self._last = _bare(sent) if self._acceptable else sent
+            self._last = _bare(sent) if self._refused else sent
         elif status in REFUSED and (bare := _bare(self._last)) != self._last:
-            self._last, self._acceptable = bare, True
+            self._last, self._refused = bare, error
         else:
-            raise error
+            raise self._refused or error if status in REFUSED else error
         return self.made(self._last)
 
     def _smaller(self, found: ContextOverflow, error: Exception) -> list[Sent]:

@@ -39,6 +39,8 @@ KEEP_SECONDS: Final = 75
 
 One that is closed just when its next request is sent loses that request.
 """
+REFUSED: Final = frozenset({400, 413, 415, 422})
+"""The statuses by which providers refuse what a request holds."""
 _PASSING: Final = frozenset({408, 409, 425})
 _UNPAID: Final = ("insufficient_quota", "current quota", "billing", "credit balance")
 

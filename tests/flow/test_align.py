@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +14,19 @@ from recollect.frozen import FrozenDict
 
 def asked(*texts: str) -> list[Message]:
     return [Message("user", text) for text in texts]
+
+
+JSON = st.dictionaries(st.sampled_from("abc"), st.integers(0, 3), max_size=3)
+
+
+@given(JSON, JSON)
+def test_a_call_is_changed_where_it_asks_for_something_else_however_it_is_written(
+    before: dict[str, int], now: dict[str, int]
+) -> None:
+    known = [*asked("Go."), Message("assistant", (ToolCall("1", "go", json.dumps(before)),))]
+    said = [*asked("Go."), Message("assistant", (ToolCall("1", "go", json.dumps(now, indent=2)),))]
+    found = compare(known, said)
+    assert (found.new, found.changed) == ([], before != now)
 
 
 WORDS = st.lists(st.sampled_from("abcd"), max_size=12)

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import Message, ToolCall, ToolResult, fit, parse, validate
+from recollect import Image, Message, Text, Thinking, ToolCall, ToolResult, fit, parse, validate
 from recollect.errors import ContextOverflow, ModelUnavailable
 from recollect.layers.answer import complete_fitting, stream_fitting
 from recollect.llm import Delta, Metered, Reply
 from recollect.testing.provider import Asked
+from recollect.testing.provider.values import Refused
 from recollect.tokens import count_messages, counter, estimate
 from tests.llm.conftest import Serve
 from tests.strategies import wire_transcripts
@@ -51,6 +52,35 @@ def test_a_prompt_that_is_too_large_is_made_smaller_until_it_fits(serve: Serve, 
     sizes = [asked.tokens for asked in provider.requests]
     assert sizes == sorted(sizes, reverse=True) and len(set(sizes)) == len(sizes) <= 4
     assert [asked.status for asked in provider.requests] == [400] * (len(sizes) - 1) + [200]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_what_a_server_refuses_of_before_the_question_is_left_out(serve: Serve, streamed: bool) -> None:
+    def refusing(asked: Asked) -> str:
+        if "Hm." in str(asked.body) or "cat.png" in str(asked.body):
+            raise Refused(422, "Extra inputs are not permitted", asked=asked)
+        return "There."
+
+    provider, model = serve("openai", refusing, limit=3_000)
+    shown = Message("user", (Text("Whose cat?"), Image(url="https://example.org/cat.png")))
+    thought = Message("assistant", (Thinking("Hm."), Text("Mine.")))
+    messages = [*talk(20)[:-1], shown, thought, Message("user", "Where?")]
+    reply = list(stream_fitting(model, messages))[-1].reply if streamed else complete_fitting(model, messages).reply
+    assert reply and reply.text == "There."
+    last = [message.text for message in provider.requests[-1].messages][-3:]
+    assert last == ["Whose cat?\n[image cut]", "Mine.", "Where?"]
+
+
+def test_what_is_refused_with_and_without_that_is_told_as_it_was_at_first(serve: Serve) -> None:
+    def demanding(asked: Asked) -> str:
+        thought = "Hm." in str(asked.body)
+        raise Refused(400, "Invalid 'temperature'." if thought else "Pass the thoughts back.", asked=asked)
+
+    provider, model = serve("openai", demanding)
+    messages = [*talk(1)[:-2], Message("assistant", (Thinking("Hm."), Text("There."))), Message("user", "Where?")]
+    with pytest.raises(ModelUnavailable, match="temperature"):
+        complete_fitting(model, messages)
+    assert len(provider.requests) == 2
 
 
 def test_a_limit_that_is_named_is_met_at_once(serve: Serve) -> None:

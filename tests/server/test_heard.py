@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -96,6 +97,28 @@ def test_calls_whose_places_make_no_sense_lose_no_words() -> None:
     message = fed(b"\n\n".join((line("Hello"), odd, b"data: [DONE]\n\n")), []).message()
     assert message is not None
     assert message.text == "Hello"
+
+
+@given(
+    cities=st.lists(st.text(max_size=8), min_size=1, max_size=4),
+    counted=st.sampled_from([lambda n: {"index": n}, lambda n: {"index": 0}, lambda n: {}]),
+    named_again=st.sampled_from([lambda n: {}, lambda n: {"id": f"call_{n}"}, lambda n: {"id": f"other_{n}"}]),
+)
+def test_calls_made_at_once_are_heard_apart_however_a_server_counts_and_names_them(
+    cities: list[str], counted: Callable[[int], dict[str, Any]], named_again: Callable[[int], dict[str, Any]]
+) -> None:
+    wanted = [json.dumps({"city": city}) for city in cities]
+    pieces = []
+    for n, asked in enumerate(wanted):
+        first = {"name": "weather", "arguments": asked[:5]}
+        pieces.append({"id": f"call_{n}", "type": "function", **counted(n), "function": first})
+        pieces.append({**named_again(n), **counted(n), "function": {"arguments": asked[5:]}})
+    chunks = [{"choices": [{"delta": {"tool_calls": [piece]}}]} for piece in pieces]
+    stream = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks)
+    message = fed(stream + b"data: [DONE]\n\n", []).message()
+    assert message is not None
+    found = [(call.id, call.name, call.arguments) for call in message.tool_calls]
+    assert found == [(f"call_{n}", "weather", asked) for n, asked in enumerate(wanted)]
 
 
 @pytest.mark.parametrize("ends", [True, False])

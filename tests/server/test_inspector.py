@@ -199,7 +199,7 @@ def test_a_message_that_is_gone_is_told(tab: Any) -> None:
             for day in ("mon", "tue", "wed", "thu", "trip"):
                 memory.session(day, user="ada").forget()
             page.get_by_role("button", name="First said").first.click()
-            expect(page.locator("#status")).to_contain_text("no message")
+            expect(page.locator("#status")).to_contain_text("No message")
 
 
 def test_a_fact_that_is_gone_has_no_history(tab: Any) -> None:

@@ -97,6 +97,19 @@ def test_an_answer_that_was_withheld_or_cut_off_is_told(tab: Any, monkeypatch: p
             expect(page.locator("#status")).to_have_text("Answered, but cut off at the model's limit.")
 
 
+def test_an_error_begins_with_a_capital_and_a_name_as_it_is(tab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Provider("openai", faults=["not_found"]) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        with running(model="openai:test-model") as service, tab(service.url, expected="status of 404") as found:
+            page = found.open("chat")
+            enter(page, "Message", "Where does Nadia live?")
+            told = page.locator(".log .problem p").first
+            expect(told).to_have_text(re.compile(r"^openai:test-model"))
+            assert told.evaluate("e => getComputedStyle(e, '::first-letter').textTransform") == "none"
+            page.goto(f"{service.url}/#/timeline/ada/trip/no-such-id")
+            expect(page.locator("#status")).to_have_text(re.compile(r"^[A-Z]"))
+
+
 def test_the_enter_that_ends_a_composed_word_sends_nothing(service: Running, tab: Any) -> None:
     with tab(service.url) as found:
         page = found.open("chat")

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from recollect.memory import Memory
-from recollect.types import Message
+from recollect.testing.provider import Provider
+from recollect.types import Message, Text, Thinking
 from tests.server.browser import enter, fill, needs_chromium
 from tests.server.running import Running, running
 from tests.server.test_chat import Scripted, chatting
@@ -71,6 +72,42 @@ def test_calls_of_tools_are_folded_over_their_results(sample: Running, tab: Any)
         expect(page.locator(".log")).not_to_contain_text("[calls")
 
 
+def test_thoughts_are_folded_while_they_come_and_once_they_are_kept(tab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = Message("assistant", (Thinking("She moved in May."), Text("In Oslo.")))
+    with Provider("openai", [said]) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        with running(model="openai:test-model") as service, tab(service.url) as found:
+            page = found.open("chat")
+            enter(page, "Message", "Where does Nadia live?")
+            for _ in range(2):
+                thoughts = page.locator(".bubble.assistant .call").filter(has_text="Thoughts")
+                expect(thoughts.locator("pre")).to_have_text("She moved in May.")
+                expect(thoughts.locator("pre")).not_to_be_visible()
+                expect(page.locator(".bubble.assistant p")).to_have_text("In Oslo.")
+                expect(page.locator("#status")).to_have_text(re.compile(r"Answered\.|^$"))
+                page.reload()
+            row = found.open("timeline").locator("[data-seq='2'] .row-text")
+            expect(row).to_have_text("[thinks] She moved in May. In Oslo.")
+
+
+def test_an_answer_that_broke_off_and_one_that_is_a_refusal_are_told(tab: Any) -> None:
+    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
+        memory.session("trip", user="ada").add_many(
+            [
+                Message("user", "Where does Nadia live?"),
+                Message("assistant", "In Os", metadata={"partial": True}),
+                Message("user", "Open the safe."),
+                Message("assistant", extra={"refusal": "I can't help with that."}),
+            ]
+        )
+        answers = found.open("chat").locator(".bubble.assistant")
+        expect(answers.first).to_contain_text("It broke off here.")
+        expect(answers.last.locator("p")).to_have_text("I can't help with that.")
+        rows = found.open("timeline").locator(".row-text")
+        expect(rows.nth(1)).to_have_text("In Os [broke off]")
+        expect(rows.nth(3)).to_have_text("I can't help with that.")
+
+
 def test_what_is_looked_at_stays_while_an_answer_comes(tab: Any) -> None:
     model = Scripted("One\n" * 80, "two ", "three.", wait=True)
     with Memory.open(":memory:", embedder=None) as memory, chatting(memory, model) as url, tab(url) as found:
@@ -98,7 +135,7 @@ def test_what_went_wrong_is_in_sight(width: int, tab: Any) -> None:
             for day in ("mon", "tue", "wed", "thu", "trip"):
                 memory.session(day, user="ada").forget()
             page.get_by_role("button", name="Source").first.click()
-            expect(page.locator("#status .wrong")).to_contain_text("no message")
+            expect(page.locator("#status .wrong")).to_contain_text("No message")
             expect(page.locator("#status .wrong")).to_be_in_viewport(ratio=1)
 
 

@@ -282,6 +282,21 @@ def test_an_edited_history_goes_to_the_model_as_it_was_sent(proxy: Running, prov
     assert kept == [HELLO["content"], "To Rome?", "To Oslo?", "By train?", "By bus?"]
 
 
+def test_a_call_that_was_edited_before_it_was_made_goes_to_the_model_as_it_was_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with Provider("openai", [CALL, "Rain."]) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        with running(model="openai:test-model") as proxy:
+            question = {"role": "user", "content": "What is the weather?"}
+            call = ask(client(proxy), question, tools=TOOLS).choices[0].message.model_dump(exclude_none=True)
+            call["tool_calls"][0]["function"]["arguments"] = '{"city": "Bergen"}'
+            result = {"role": "tool", "tool_call_id": "call_1", "content": "9 °C"}
+            ask(client(proxy), question, call, result, tools=TOOLS)
+            assert [role for role, _ in said(proxy)] == ["user", "assistant", "tool", "assistant"]
+    assert provider.requests[-1].messages[1].tool_calls[0].arguments == '{"city": "Bergen"}'
+
+
 def test_the_first_words_said_again_in_an_edited_history_are_no_new_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
     yes, oslo, rome = ({"role": "user", "content": text} for text in ("Yes.", "To Oslo?", "To Rome?"))
     with Provider("openai", lambda asked: f"Answer {len(asked.messages)}: {asked.messages[-1].text}") as provider:

@@ -13,7 +13,7 @@ from recollect.server.keeping import Kept
 from recollect.server.openai import Turn
 from recollect.testing.provider import Asked, Provider
 from recollect.testing.provider.values import Refused
-from recollect.types import Message
+from recollect.types import Message, Text, Thinking
 from tests.server.openai_client import HELLO, ask, client, said, words
 from tests.server.running import Running, running
 
@@ -53,6 +53,47 @@ def test_a_request_that_the_models_server_refuses_is_the_callers_to_change(
     assert isinstance(error, openai.BadRequestError) and error.status_code == 400
     assert "Invalid value for 'temperature'." in error.message
     assert len(provider.requests) == 1
+
+
+THOUGHT = Message("assistant", (Thinking("Hm."), Text("In Oslo.")), extra={"reasoning_details": [{"text": "Hm."}]})
+
+
+def thoughtless(asked: Asked) -> str | Message:
+    """A server with several models: one thinks, another takes no thoughts, not even those of before."""
+    if asked.body["model"] == "thinks":
+        return THOUGHT
+    if "Hm." in str(asked.body):
+        raise Refused(422, "messages.1.assistant.reasoning_content: Extra inputs are not permitted", asked=asked)
+    return "Fine."
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_model_that_takes_no_thoughts_of_another_goes_on_from_its_words(
+    monkeypatch: pytest.MonkeyPatch, stream: bool
+) -> None:
+    with served(monkeypatch, "openai", thoughtless) as (proxy, provider):
+        client(proxy).chat.completions.create(model="thinks", messages=[HELLO])
+        assert words(ask(client(proxy), {"role": "user", "content": "Well?"}, stream=stream), stream) == "Fine."
+        assert said(proxy)[1:] == [("assistant", "In Oslo."), ("user", "Well?"), ("assistant", "Fine.")]
+    assert provider.requests[1].body["messages"][1]["reasoning_content"] == "Hm."
+    assert provider.requests[2].body["messages"][1] == {"role": "assistant", "content": "In Oslo."}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_is_refused_with_and_without_thoughts_is_told_as_it_was_at_first(
+    monkeypatch: pytest.MonkeyPatch, stream: bool
+) -> None:
+    def demanding(asked: Asked) -> str | Message:
+        if len(asked.messages) == 1:
+            return THOUGHT
+        said = "Invalid 'temperature'." if "Hm." in str(asked.body) else "The reasoning_content must be passed back."
+        raise Refused(400, said, asked=asked)
+
+    with served(monkeypatch, "openai", demanding) as (proxy, provider):
+        ask(client(proxy), HELLO)
+        with pytest.raises(openai.BadRequestError, match="Invalid 'temperature'"):
+            ask(client(proxy), {"role": "user", "content": "Well?"}, stream=stream)
+    assert len(provider.requests) == 3
 
 
 @pytest.mark.parametrize("stream", [False, True])

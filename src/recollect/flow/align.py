@@ -7,8 +7,8 @@ from difflib import SequenceMatcher
 from typing import Final, NamedTuple
 
 from recollect.flow.fence import without_memory
-from recollect.flow.shapes.wire import marks_cache
-from recollect.types import Image, Message, Opaque
+from recollect.flow.shapes.wire import arguments_object, marks_cache
+from recollect.types import Image, Message, Opaque, ToolCall
 
 BY_FRAMEWORK: Final = "framework"
 """The `via` in the metadata of a message that a framework wrote in the user's name."""
@@ -45,14 +45,20 @@ class Compared(NamedTuple):
 
     @property
     def changed(self) -> bool:
-        """Whether it does not go on where the known ends: something was edited, taken out or put in.
+        """Whether it does not go on where the known ends, or a call in it asks for something else than the known one.
 
         A history that ends with an earlier question is one that was sent again, not a changed one.
         """
         found, known = _found(self.places), len(self.known)
         goes_on = self.places == [*range(known - len(found), known), *[None] * len(self.new)]
         cut_short = self._since and self.said[-1].role == "user" and found == [*range(found[0], found[-1] + 1)]
-        return not goes_on and not cut_short
+        return not (goes_on or cut_short) or self._calls_edited
+
+    @property
+    def _calls_edited(self) -> bool:
+        pairs = [(one, self.known[at]) for one, at in zip(self.said, self.places, strict=True) if at is not None]
+        calls = (call for one, known in pairs for call in zip(one.tool_calls, known.tool_calls, strict=True))
+        return any(_differ(*call) for call in calls)
 
 
 def compare(known: Sequence[Message], said: Sequence[Message]) -> Compared:
@@ -122,6 +128,13 @@ def align(known: Sequence[Hashable], given: Sequence[Hashable], answers: Collect
             places[n] = place
             spare.remove(place)
     return places
+
+
+def _differ(one: ToolCall, other: ToolCall) -> bool:
+    """Whether two calls ask for different things, however their JSON is written."""
+    if one.name != other.name:
+        return True
+    return one.arguments != other.arguments and arguments_object(one) != arguments_object(other)
 
 
 def _found(places: Sequence[int | None]) -> list[int]:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from recollect.flow.shapes.wire import NOTHING, marks_cache
-from recollect.types import Image, Message, Opaque, Part, Text, ToolResult
+from recollect.frozen import EMPTY
+from recollect.types import Image, Message, Opaque, Part, Text, Thinking, ToolResult, content_of
 
 Count: TypeAlias = Callable[[Message], int]
 
@@ -73,13 +74,24 @@ def only_words(message: Message, limit: int, count: Count) -> Message:
 
 def acceptable(messages: Sequence[Message]) -> list[Message]:
     """The messages without what providers refuse: a mark stands in the place of blank words, and of each picture
-    and file before the last question, where the user or a tool says or shows them.
+    and file before the last question, where the user or a tool says or shows them. What the model thought before it is
+    left out: another model may not take that.
     """
     asked = max((n for n, message in enumerate(messages) if message.role == "user"), default=0)
-    return [
-        _marked(message, older=n < asked) if message.role in ("user", "tool") else message
-        for n, message in enumerate(messages)
-    ]
+    return [_accepted(message, older=n < asked) for n, message in enumerate(messages)]
+
+
+def _accepted(message: Message, older: bool) -> Message:
+    if message.role in ("user", "tool"):
+        return _marked(message, older)
+    return _without_thoughts(message) if older else message
+
+
+def _without_thoughts(message: Message) -> Message:
+    """An answer without what was thought, which stands in fields of its own, too; one that only thinks as it is."""
+    spoken = tuple(part for part in message.parts if not isinstance(part, Thinking))
+    told = 0 < len(spoken) < len(message.parts)
+    return message.replace(content=content_of(spoken), extra=EMPTY) if told else message
 
 
 def _marked(message: Message, older: bool) -> Message:

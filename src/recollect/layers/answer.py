@@ -1,4 +1,4 @@
-"""Ask a model; where it says that its context overflowed, ask again with a smaller prompt."""
+"""Ask a model; where it says that its context overflowed, or refuses the prompt, ask again with less."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from functools import partial
 from typing import Any, Final, TypeVar, Unpack
 from weakref import WeakKeyDictionary
 
-from recollect.errors import BudgetTooSmall, ConfigError, ContextOverflow
+from recollect.errors import BudgetTooSmall, ConfigError, ContextOverflow, ModelUnavailable
+from recollect.flow.shorten import acceptable
 from recollect.flow.window import Window
-from recollect.http import resumed
+from recollect.http import REFUSED, resumed
 from recollect.layers.working import REDUCE_TO, fit, reduce
 from recollect.llm.model import ChatModel, Delta, Options, Reply
 from recollect.tokens import TokenCounter, estimate
@@ -43,6 +44,7 @@ def complete_fitting(
 
     Where it says that its context overflowed, it is asked again with a smaller window, at most three times, each
     strictly smaller and within the limit that it named. ContextOverflow where nothing smaller helps or is valid.
+    Where its server refuses the messages, it is asked once without what is refused of those before the question.
     """
     return Fitted(*_fitting(model, messages, lambda shown: model.complete(shown, **options), counter, options))
 
@@ -78,7 +80,7 @@ def _fitting(
     limit = window.tokens
     while True:
         try:
-            said = ask(window.messages)
+            said = _accepted(ask, window.messages)
             break
         except ContextOverflow as overflow:
             takes = overflow.limit or takes
@@ -97,6 +99,20 @@ def _fitting(
         with suppress(TypeError):  # a model that can't be a key
             _TAKES[model] = takes or window.tokens + reply
     return said, window, retries
+
+
+def _accepted(ask: Callable[[Sequence[Message]], T], messages: Sequence[Message]) -> T:
+    """Ask; where that is refused, once without what providers refuse. The first refusal is the one that is raised."""
+    try:
+        return ask(messages)
+    except ModelUnavailable as refusal:
+        bare = acceptable(messages)
+        if refusal.status not in REFUSED or bare == list(messages):
+            raise
+        try:
+            return ask(bare)
+        except ModelUnavailable as again:
+            raise refusal if again.status in REFUSED else again from None
 
 
 def _expected(fits: Callable[..., Window], model: ChatModel, reply: int) -> Window:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, ClassVar, Final, Literal
 
 from recollect.errors import BadReply
@@ -96,6 +97,12 @@ def _joined(old: Any, new: Any) -> Any:
     return [*old, *new] if isinstance(old, list) and isinstance(new, list) else new
 
 
+def _another(made: Mapping[str, Any], piece: Mapping[str, Any]) -> bool:
+    """Whether a piece begins a call beside the one at its place, as from servers that count no further than 0."""
+    named = text(part(piece, "function").get("name")) or text(part(piece, "custom").get("name"))
+    return bool(named and piece.get("id") and made.get("id") not in (None, "", piece["id"]))
+
+
 def _call(made: Mapping[str, Any]) -> dict[str, Any]:
     """A call put together, of a function or of a custom tool."""
     kind, said = ("custom", "input") if isinstance(made.get("custom"), Mapping) else ("function", "arguments")
@@ -118,7 +125,7 @@ class Chunks:
 
     head: dict[str, Any] = field(default_factory=dict)
     said: dict[str, list[str]] = field(default_factory=dict)
-    calls: dict[int, dict[str, Any]] = field(default_factory=dict)
+    calls: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
     more: dict[str, Any] = field(default_factory=dict)
     finish: str | None = None
 
@@ -139,7 +146,10 @@ class Chunks:
 
     def _add_call(self, call: Mapping[str, Any], place: int) -> None:
         index = index if type(index := call.get("index")) is int else place
-        self.calls[index] = _joined(self.calls.get(index), {key: call[key] for key in call if key != "index"})
+        made = next((made for at, made in reversed(self.calls) if at == index), None)
+        if made is None or _another(made, call):
+            self.calls.append((index, made := {}))
+        made |= _joined(made, {key: call[key] for key in call if key != "index"})
 
     @property
     def words(self) -> str:
@@ -156,5 +166,5 @@ class Chunks:
             return None
         message: dict[str, Any] = {**self.more, **{key: "".join(said) for key, said in self.said.items()}}
         if self.calls:
-            message["tool_calls"] = [_call(self.calls[index]) for index in sorted(self.calls)]
+            message["tool_calls"] = [_call(made) for _, made in sorted(self.calls, key=itemgetter(0))]
         return {**self.head, "choices": [{"index": 0, "message": message, "finish_reason": self.finish}]}

@@ -32,7 +32,8 @@ from recollect.flow.align import fingerprint
 from recollect.flow.render import MOST_MARKS, keep_marks, parse, render
 from recollect.flow.room import beside
 from recollect.flow.shorten import acceptable
-from recollect.history import REFUSED, History
+from recollect.history import History
+from recollect.http import REFUSED
 from recollect.layers.answer import less
 from recollect.layers.working import REDUCE_TO
 from recollect.llm.overflow import detect
@@ -161,10 +162,12 @@ class Turn:
         """Keep what was sent, then ask the model; returns its reply and what became of what was sent.
 
         Where the model finds the prompt too long it is asked again with less, a few times; a limit that it names holds
-        from then on. Where its server refuses the request, it is asked once without blank words, and pictures and files
-        from before the question: those stay in the log.
+        from then on. Where its server refuses the request, it is asked once without blank words, and pictures, files
+        and thoughts from before the question: those stay in the log. Where that is refused, too, the first refusal is
+        told.
         """
-        run, bare, cuts = self.service.run, False, iter(REDUCE_TO)
+        run, cuts = self.service.run, iter(REDUCE_TO)
+        refused: T | ModelError | None = None
         request, messages, tokens, kept = await run(self._kept)
         while True:
             reply = await _told(ask, request)
@@ -172,15 +175,16 @@ class Turn:
                 smaller = await run(self._smaller, found, tokens, cuts, kept)
                 if smaller is None:
                     break
-                messages = acceptable(smaller) if bare else smaller
-            elif not bare and _refused(reply) and (older := acceptable(messages)) != messages:
-                bare, messages = True, older
+                messages = acceptable(smaller) if refused else smaller
+            elif not refused and _refused(reply) and (older := acceptable(messages)) != messages:
+                refused, messages = reply, older
             else:
                 break
             request = await run(self._prepared, messages)
-        if isinstance(reply, ModelError):
-            raise reply
-        return reply, kept
+        told = refused if refused and _refused(reply) else reply
+        if isinstance(told, ModelError):
+            raise told
+        return told, kept
 
     def _smaller(self, found: ContextOverflow, tokens: int, cuts: Iterator[float], kept: Kept) -> list[Message] | None:
         """Less of a conversation of `tokens`, which were too many; None where nothing smaller can be sent."""

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 
 from recollect import errors
 from recollect.arguments import in_words, meant
-from recollect.history import REFUSED
+from recollect.http import REFUSED
 from recollect.server.replies import to_json
 
 MEDIA: Final = "application/problem+json"

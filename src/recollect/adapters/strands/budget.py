@@ -22,7 +22,7 @@ from recollect.flow.limits import Limits
 from recollect.flow.render import parse, render
 from recollect.flow.shorten import acceptable
 from recollect.flow.window import Window
-from recollect.history import REFUSED
+from recollect.http import REFUSED
 from recollect.layers.working import reduce
 from recollect.llm.overflow import detect
 from recollect.settings import BUDGET

@@ -1,6 +1,6 @@
 // The service's REST, with the key it asks for kept for as long as the tab is open.
 
-import { button, dialog, h } from "./dom.js";
+import { button, dialog, h, sentence } from "./dom.js";
 
 const KEY = "recollect-key";
 let asking = null;
@@ -27,8 +27,6 @@ const askKey = (why) =>
       h("div", { class: "actions" }, button("Cancel", () => close(false), { class: "quiet" }), h("button", {}, "Go on")));
   }, true).finally(() => (asking = null)));
 
-const sentence = (words) => `${words[0].toUpperCase()}${words.slice(1)}.`;
-
 const problemOf = async (answer) => {
   const data = await answer.json().catch(() => ({}));
   return new Problem(answer.status, data);
@@ -49,7 +47,7 @@ export const call = async (method, path, { query = {}, body, file, signal, heade
   });
   if (answer.ok) return answer;
   const problem = await problemOf(answer);
-  const why = { 401: key ? "That key is not known." : ["This service has keys. ", h("code", {}, "recollect keys add"), " makes one."], 403: key && sentence(problem.message) }[answer.status];
+  const why = { 401: key ? "That key is not known." : ["This service has keys. ", h("code", {}, "recollect keys add"), " makes one."], 403: key && `${sentence(problem.message)}.` }[answer.status];
   if (why && (await askKey(why))) return call(method, path, { query, body, file, signal, headers });
   if (answer.status === 401) throw new Problem(401, { detail: "A key is needed.", next: "try again to be asked for it" });
   throw problem;

@@ -17,11 +17,14 @@ const now = () => new Date().toISOString();
 const saying = (role, text) => (role === "assistant" ? prose(text) : passage(text, {}, LINES));
 
 const parts = ({ message }) => (typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content ?? []);
-const isCall = ({ type }) => type === "tool_call";
+const folded = (text, ...summary) =>
+  h("details", { class: "call" }, h("summary", {}, summary), h("pre", { dir: "auto", tabindex: 0 }, text));
 
 // A call of a tool; what it gave is under it.
-const called = (call, results) => h("details", { class: "call" }, h("summary", {}, h("b", {}, call.name), " ", call.arguments),
-  h("pre", { dir: "auto", tabindex: 0 }, words(results.get(call.id)) || "No result yet."));
+const called = (call, results) =>
+  folded(words(results.get(call.id)) || "No result yet.", h("b", {}, call.name), " ", call.arguments);
+const thought = (text) => folded(text, "Thoughts");
+const brokeOff = () => h("div", { class: "hint" }, "It broke off here.");
 
 // The messages as a chat; `why` makes what leads from an answer to the context of its question.
 const shown = (entries, why) => {
@@ -29,12 +32,16 @@ const shown = (entries, why) => {
   const talk = entries.filter(({ message }) => message.role !== "tool");
   let asked = null;
   return talk.map((entry, n) => {
-    const { role } = entry.message;
+    const { role, at, extra, metadata } = entry.message;
+    const of = (kind) => parts(entry).filter(({ type }) => type === kind);
     if (role === "user") asked = entry;
-    const text = words(parts(entry).filter((part) => !isCall(part)));
-    const calls = parts(entry).filter(isCall).map((call) => called(call, results));
+    const spoken = words(parts(entry).filter(({ type }) => !["tool_call", "thinking"].includes(type)));
+    const text = [spoken, extra?.refusal].filter(Boolean).join("\n");
+    const thoughts = of("thinking").filter((part) => part.text).map((part) => thought(part.text));
+    const calls = of("tool_call").map((call) => called(call, results));
     const ends = role === "assistant" && asked && talk[n + 1]?.message.role !== "assistant";
-    return (text || calls.length > 0) && bubble(role, entry.message.at, text && saying(role, text), calls, ends && why(asked));
+    return (text || calls.length + thoughts.length > 0) &&
+      bubble(role, at, thoughts, text && saying(role, text), calls, metadata?.partial && brokeOff(), ends && why(asked));
   });
 };
 
@@ -62,6 +69,10 @@ const ask = async (turn, where, body) => {
         turn.context = data;
         turn.answer.dispatchEvent(new CustomEvent("sent"));
       }
+      if (name === "thinking") {
+        if (!turn.thoughts) turn.words.before((turn.thoughts = thought("")));
+        turn.thoughts.lastChild.append(data.text);
+      }
       if (name === "token") {
         turn.said += data.text;
         turn.soon ??= setTimeout(set, turn.pause, turn);
@@ -82,7 +93,7 @@ const ask = async (turn, where, body) => {
 
 // Begin an answer.
 const begin = (where, text, budget) => {
-  const turn = { text, said: "", soon: null, pause: 0, words: h("div", { class: "words" }), context: null, stop: new AbortController() };
+  const turn = { text, said: "", soon: null, pause: 0, words: h("div", { class: "words" }), thoughts: null, context: null, stop: new AbortController() };
   turn.answer = bubble("assistant", now(), turn.words);
   turn.answer.ariaBusy = "true";
   running.set(keyOf(where), turn);
@@ -185,7 +196,8 @@ export const view = async ({ where, at, go, stay, signal, sessions, draw }) => {
   const failedTurn = (turn, error) => {
     const stopped = turn.stop.signal.aborted;
     if (stopped || signal.aborted) status(stopped ? "Stopped." : error);
-    if (!turn.said) {
+    if (turn.said) turn.answer.append(brokeOff());
+    else {
       draft(drafts.get(keyOf(where)) || turn.text);
       turn.answer.remove();
       field.value = drafts.get(keyOf(where));

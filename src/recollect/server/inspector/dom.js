@@ -49,16 +49,19 @@ export const empty = (title, hint = "", ...more) =>
 
 export const loading = () => h("p", { class: "loading" }, "Loading…");
 
+// An error as a sentence; a name that it begins with, such as openai:gpt-5, stays as it is.
+export const sentence = (text) => text.replace(/^[a-z](?=[a-z']*[ ,])/, (first) => first.toUpperCase());
+
 // What went wrong and what to do next; with a button where doing it again may help.
 export const failed = (error, again) =>
-  h("div", { class: "problem", role: "alert" }, h("p", {}, error.message), error.next && h("p", {}, `Next: ${error.next}`),
+  h("div", { class: "problem", role: "alert" }, h("p", {}, sentence(error.message)), error.next && h("p", {}, `Next: ${error.next}`),
     again && ![403, 404, 422].includes(error.status) && button("Try again", again, { class: "quiet" }));
 
 // Tell what was done, for a while; what is being done, or went wrong, until something else is told. What can be seen anyway
 // is only told to who listens.
 export const status = (told, seen = false) => {
   const place = document.getElementById("status");
-  const text = [told.message ?? told, told.next].filter(Boolean).join("\nNext: ");
+  const text = [told.message ? sentence(told.message) : told, told.next].filter(Boolean).join("\nNext: ");
   if (place.textContent === text && (told.message || !text)) return;
   const kind = told.message ? "wrong" : seen ? "hidden" : text.endsWith("…") && "stays";
   show(place, text && h("span", { class: kind }, text));
@@ -71,11 +74,16 @@ export const words = (content) => {
 };
 
 const part = (found) => {
-  if (found.type === "text" || found.type === "thinking") return found.text ?? "";
+  if (found.type === "text") return found.text ?? "";
+  if (found.type === "thinking") return `[thinks] ${found.text ?? ""}`;
   if (found.type === "tool_call") return `[calls ${found.name} ${found.arguments}]`;
   if (found.type === "tool_result") return `[tool result] ${words(found.content)}`;
   return `[${found.type}]`;
 };
+
+// All that a message says: its words, a refusal, and that it broke off.
+export const told = ({ content, extra, metadata }) =>
+  [words(content), extra?.refusal, metadata?.partial && "[broke off]"].filter(Boolean).join("\n");
 
 // A passage; of a long one the first lines, and a button to read on.
 export const passage = (text, given = {}, lines = 6) => {

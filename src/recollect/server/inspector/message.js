@@ -1,7 +1,7 @@
 // One message: found by its id, shown whole, jumped to.
 
 import { get } from "./api.js";
-import { button, dialog, h, number, plural, status, when, words } from "./dom.js";
+import { button, dialog, h, number, plural, status, told, when } from "./dom.js";
 
 const WHY = { user: "Show its context", assistant: "Why this answer?" };
 
@@ -15,7 +15,7 @@ export const row = (entry) => {
   const { message } = entry;
   return [
     h("span", { class: `role ${message.role}` }, message.role),
-    h("span", { class: "row-text", dir: "auto" }, words(message.content).slice(0, 400) || "—"),
+    h("span", { class: "row-text", dir: "auto" }, told(message).slice(0, 400) || "—"),
     h("span", { class: "num" }, plural(entry.tokens, "token")),
   ];
 };
@@ -25,7 +25,7 @@ export const open = (entry, where, go) =>
   dialog(`Message ${number(entry.seq)}`, (close) => [
     h("p", { class: "hint" }, h("span", { class: `role ${entry.message.role}` }, entry.message.role), " ",
       when(entry.message.at), ` · ${plural(entry.tokens, "token")} · `, h("code", {}, entry.message.id)),
-    h("pre", { class: `whole ${entry.message.role}`, dir: "auto", tabindex: 0 }, words(entry.message.content)),
+    h("pre", { class: `whole ${entry.message.role}`, dir: "auto", tabindex: 0 }, told(entry.message)),
     h("div", { class: "actions" },
       button("Forget this message…", () => (close(), go({ view: "forget", at: entry.message.id })), { class: "quiet danger" }),
       WHY[entry.message.role] &&
