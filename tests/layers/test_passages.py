@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import numpy.typing as npt
 
-from recollect import Memory, Message, Scope
+from recollect import Memory, Message, Scope, Settings
 from recollect.embed import Kind
 from recollect.flow.pack import CUT
 from recollect.flow.passages import SIZE, passages
@@ -71,6 +71,19 @@ def test_passages_of_one_message_are_quoted_in_its_order_and_name_it_once(store:
         (hit,) = [hit for hit in hits if "long 1" in hit.message_ids]
         assert len(hit.message_ids) == len(set(hit.message_ids))
         assert 0 < hit.text.index("has stripes") < hit.text.index("called Zoe")
+
+
+def test_passages_that_follow_one_another_are_one_quote_in_a_context(store: Store) -> None:
+    zebras = "".join(f"Zebra number {n} sleeps in barn {n}. " for n in range(40))
+    text = f"{NOTES}{zebras}{NOTES}"
+    with Memory(store, embedder=None, settings=Settings(episodic_tokens=None, memory_tokens=None)) as memory:
+        said(memory, text)
+        context = memory.session("now", user="ada").context("Where does a zebra sleep, in which barn?", 1_200)
+        (line,) = [line for line in context.receipt.lines if line.section == "episodic" and line.shown]
+        (quote,) = [one for one in line.text.split("\n") if "number" in one]
+        assert zebras in quote
+        assert context.tokens == context.receipt.overhead + sum(line.shown for line in context.receipt.lines)
+        assert context.tokens <= 1_200
 
 
 def test_search_finds_a_long_message_once_and_whole(store: Store) -> None:

@@ -12,7 +12,7 @@ from typing import Final
 from recollect.answers import Candidate, Hit, Recalled
 from recollect.embed import Embedder
 from recollect.flow.days import ago, written
-from recollect.flow.pack import Moment, distinct, of_sessions, one_by_one, pack, passage, turn_line
+from recollect.flow.pack import Moment, distinct, of_sessions, one_by_one, pack, turn_line
 from recollect.flow.passages import passages
 from recollect.flow.sentences import Span
 from recollect.flow.talk import asks_of_talk
@@ -104,7 +104,7 @@ class Episodic:
             chosen = _Chosen(k)
             read = iter(()) if nothing else self._read(asked, ranking, FIRST, chosen, here, shown)
             texts = (message.text for message in said if message.id in shown and message.text)
-            parts = (passage(text, *span) for text in texts for span in passages(text))
+            parts = (text[slice(*span)] for text in texts for span in passages(text))
             return _Kept(distinct(read, parts)), chosen
 
         @cache
@@ -192,8 +192,9 @@ def _scores(entry: Entry, least: float) -> bool:
 def _moment(entry: Entry, points: float, span: Span | None) -> Moment:
     message, session = entry.message, entry.scope.session or ""
     at, text = message.at or EPOCH, message.text
-    order = entry.seq, span[0] if span else 0
-    return Moment(message.id, session, order, at, speaker_of(message), passage(text, *span) if span else text, points)
+    start, end = span or (0, len(text))
+    order, goes_on = (entry.seq, start), end < len(text)
+    return Moment(message.id, session, order, at, speaker_of(message), text[start:end], points, goes_on)
 
 
 @dataclass(slots=True)
