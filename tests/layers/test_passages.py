@@ -150,3 +150,29 @@ def test_a_long_text_that_is_shown_is_not_quoted_from_elsewhere(store: Store) ->
         chat.add(Message("user", LONG, at=NOON + timedelta(days=2)))
         context = chat.context("Where does the zebra sleep?", budget=20_000)
         assert "zebra" not in context.memory
+
+
+def answered(memory: Memory, **said_of: object) -> str:
+    """What a context recalls where the answer stands in what the assistant said, and talk that is like it elsewhere."""
+    for n, talk in enumerate(("I forgot my password.", "My password is too short.", "Who needs a password?")):
+        memory.session(f"talk {n}", user="ada").add(Message("user", talk, at=NOON + timedelta(days=n)))
+    long = f"{NOTES[:AT]}The password of the cabin is otter-52. {NOTES[AT:]}"
+    chat = memory.session("cabin", user="ada")
+    chat.add(Message("assistant", long, at=NOON, metadata=said_of))
+    now = memory.session("now", user="ada")
+    now.add(Message("user", "What is the password of the cabin?", at=NOON + timedelta(days=9)))
+    return now.context(budget=2_000).memory
+
+
+def test_one_of_the_conversations_of_a_context_is_that_of_the_best_answer_whoever_gave_it(store: Store) -> None:
+    with Memory(store, embedder=None) as memory:
+        recalled = answered(memory)
+        assert "otter-52" in recalled
+        assert "password is too short" in recalled or "forgot my password" in recalled
+
+
+def test_an_answer_that_is_not_recalled_keeps_no_conversation_out_of_a_context(store: Store) -> None:
+    with Memory(store, embedder=None) as memory:
+        recalled = answered(memory, score=1)
+        assert "otter-52" not in recalled
+        assert recalled.count("password") == 2
