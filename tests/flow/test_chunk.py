@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import islice, pairwise
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.errors import ConfigError
-from recollect.flow.chunk import chunks
+from recollect.flow.chunk import chunks, one_by_one
 from recollect.tokens import estimate
 
 PIECES = [
@@ -43,6 +44,7 @@ def test_every_character_is_in_a_chunk_and_no_chunk_is_too_large(
     if text.strip():
         assert found[0].start == 0
         assert found[-1].end == len(text)
+    assert list(islice(one_by_one(text, count, size, overlap), 2)) == found[:2]
     for one, other in pairwise(found):
         assert one.start < other.start <= one.end < other.end
         assert other.start == one.end or count(text[other.start : one.end]) <= overlap
@@ -137,3 +139,9 @@ def test_a_long_section_is_named_also_where_a_short_one_comes_before_it() -> Non
     first, *rest = [chunk.headings for chunk in chunks(text, estimate, overlap=0)]
     assert first == ("Manual",)
     assert set(rest) == {("Manual", "Descaling")}
+
+
+def test_for_the_first_chunk_the_rest_of_a_text_is_not_cut() -> None:
+    counted = Mock(side_effect=estimate)
+    next(one_by_one("A sentence of some length. " * 1_000, counted, 100, 0))
+    assert counted.call_count < 50

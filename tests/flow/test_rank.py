@@ -55,6 +55,10 @@ def asking(**signals: Any) -> Question:
     return Question(**{**base, **signals})
 
 
+def scores_of(turns: Turns, question: Question) -> Numbers:
+    return rank.score(turns, question)[0]
+
+
 columns = st.lists(st.integers(0, 3), min_size=1, max_size=30)
 
 
@@ -65,10 +69,25 @@ def test_scores_are_finite_and_deterministic(sessions: list[int], data: st.DataO
     question = asking(
         meaning=near_by(known) if known else None, postings=[holding(*sorted(places))], periods=[(1_001, 1_003)]
     )
-    scores = rank.score(turns_of(sessions), question)
+    scores = scores_of(turns_of(sessions), question)
     assert np.isfinite(scores).all()
-    assert (scores == rank.score(turns_of(sessions), question)).all()
+    assert (scores == scores_of(turns_of(sessions), question)).all()
     assert sorted(rank.best_first(scores, len(scores))) == list(range(len(sessions)))
+
+
+@given(columns, st.data())
+def test_how_well_a_turn_answers_whoever_said_it_is_its_score_where_that_does_not_count(
+    sessions: list[int], data: st.DataObject
+) -> None:
+    places = data.draw(st.sets(st.integers(0, len(sessions) - 1)))
+    known = near_by({place: data.draw(st.floats(-1, 1)) for place in places})
+    turns, signals = turns_of(sessions), {"meaning": known, "postings": [holding(*sorted(places))]}
+    _, whoever = rank.score(turns, asking(**signals, prefer_own=True))
+    assert whoever is not None
+    rank.add_session_best(whoever, turns)
+    scores, same = rank.score(turns, asking(**signals))
+    assert (whoever == scores).all()
+    assert same is None
 
 
 @given(columns, st.data())
@@ -184,18 +203,18 @@ def test_a_date_fades_faster_before_than_after() -> None:
 
 
 def test_what_was_not_said_yet_comes_last() -> None:
-    assert rank.best_first(rank.score(turns_of([0, 1, 2]), asking(today=1_001)), 3)[-1] == 2
+    assert rank.best_first(scores_of(turns_of([0, 1, 2]), asking(today=1_001)), 3)[-1] == 2
 
 
 def test_a_named_speaker_and_the_users_own_words_come_first() -> None:
-    assert rank.best_first(rank.score(turns_of([0, 1]), asking(speaker=1)), 2)[0] == 1
-    assert rank.best_first(rank.score(turns_of([0, 1]), asking(prefer_own=True)), 2)[0] == 0
+    assert rank.best_first(scores_of(turns_of([0, 1]), asking(speaker=1)), 2)[0] == 1
+    assert rank.best_first(scores_of(turns_of([0, 1]), asking(prefer_own=True)), 2)[0] == 0
 
 
 def test_a_long_turn_pays_for_its_length() -> None:
     turns = turns_of([0, 1])
     turns.long[0] = rank.long(640)
-    short, long = rank.score(turns, asking())[[1, 0]]
+    short, long = scores_of(turns, asking())[[1, 0]]
     assert short > long
 
 
@@ -220,12 +239,12 @@ def test_by_words_alone_what_holds_all_of_them_is_before_what_holds_none_however
     turns = turns_of(list(range(len(words))), [float(each) for each in words])
     turns.long[:] = [rank.long(each) for each in words]
     place = data.draw(st.integers(0, len(words) - 1))
-    scores = rank.score(turns, asking(postings=[holding(place)] * 2, prefer_own=True))
+    scores = scores_of(turns, asking(postings=[holding(place)] * 2, prefer_own=True))
     assert rank.best_first(scores, 1).tolist() == [place]
 
 
 def test_no_turns_have_no_scores() -> None:
-    assert rank.score(turns_of([]), asking(postings=[])).tolist() == []
+    assert scores_of(turns_of([]), asking(postings=[])).tolist() == []
 
 
 def test_what_a_turn_pays_for_its_length() -> None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import numpy.typing as npt
 
-from recollect import Memory, Message, Scope
+from recollect import Memory, Message, Scope, Settings
 from recollect.embed import Kind
 from recollect.flow.pack import CUT
 from recollect.flow.passages import SIZE, passages
@@ -71,6 +71,19 @@ def test_passages_of_one_message_are_quoted_in_its_order_and_name_it_once(store:
         (hit,) = [hit for hit in hits if "long 1" in hit.message_ids]
         assert len(hit.message_ids) == len(set(hit.message_ids))
         assert 0 < hit.text.index("has stripes") < hit.text.index("called Zoe")
+
+
+def test_passages_that_follow_one_another_are_one_quote_in_a_context(store: Store) -> None:
+    zebras = "".join(f"Zebra number {n} sleeps in barn {n}. " for n in range(40))
+    text = f"{NOTES}{zebras}{NOTES}"
+    with Memory(store, embedder=None, settings=Settings(episodic_tokens=None, memory_tokens=None)) as memory:
+        said(memory, text)
+        context = memory.session("now", user="ada").context("Where does a zebra sleep, in which barn?", 1_200)
+        (line,) = [line for line in context.receipt.lines if line.section == "episodic" and line.shown]
+        (quote,) = [one for one in line.text.split("\n") if "number" in one]
+        assert zebras in quote
+        assert context.tokens == context.receipt.overhead + sum(line.shown for line in context.receipt.lines)
+        assert context.tokens <= 1_200
 
 
 def test_search_finds_a_long_message_once_and_whole(store: Store) -> None:
@@ -137,3 +150,29 @@ def test_a_long_text_that_is_shown_is_not_quoted_from_elsewhere(store: Store) ->
         chat.add(Message("user", LONG, at=NOON + timedelta(days=2)))
         context = chat.context("Where does the zebra sleep?", budget=20_000)
         assert "zebra" not in context.memory
+
+
+def answered(memory: Memory, **said_of: object) -> str:
+    """What a context recalls where the answer stands in what the assistant said, and talk that is like it elsewhere."""
+    for n, talk in enumerate(("I forgot my password.", "My password is too short.", "Who needs a password?")):
+        memory.session(f"talk {n}", user="ada").add(Message("user", talk, at=NOON + timedelta(days=n)))
+    long = f"{NOTES[:AT]}The password of the cabin is otter-52. {NOTES[AT:]}"
+    chat = memory.session("cabin", user="ada")
+    chat.add(Message("assistant", long, at=NOON, metadata=said_of))
+    now = memory.session("now", user="ada")
+    now.add(Message("user", "What is the password of the cabin?", at=NOON + timedelta(days=9)))
+    return now.context(budget=2_000).memory
+
+
+def test_one_of_the_conversations_of_a_context_is_that_of_the_best_answer_whoever_gave_it(store: Store) -> None:
+    with Memory(store, embedder=None) as memory:
+        recalled = answered(memory)
+        assert "otter-52" in recalled
+        assert "password is too short" in recalled or "forgot my password" in recalled
+
+
+def test_an_answer_that_is_not_recalled_keeps_no_conversation_out_of_a_context(store: Store) -> None:
+    with Memory(store, embedder=None) as memory:
+        recalled = answered(memory, score=1)
+        assert "otter-52" not in recalled
+        assert recalled.count("password") == 2

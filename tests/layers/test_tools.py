@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -99,6 +100,19 @@ def test_a_long_excerpt_is_shown_short(store: Store) -> None:
     (offered,) = tools.offer(TRIP, "rain in Bergen", NOW)
     assert offered.text.endswith("days. […]")
     assert estimate(offered.text) <= EXCERPT_TOKENS + 5
+
+
+def test_a_long_excerpt_is_shortened_once(store: Store) -> None:
+    counted = Mock(side_effect=estimate)
+    tools = Tools(store, counted)
+    tools.add(TRIP, "Rain in Bergen falls on 239 days. " * 100, "weather", NOW)
+    first = tools.offer(TRIP, "rain in Bergen", NOW)
+    many = counted.call_count
+    assert tools.offer(TRIP, "rain in Bergen", NOW) == first
+    assert counted.call_count == many > 0
+    tools.forget()
+    assert tools.offer(TRIP, "rain in Bergen", NOW) == first
+    assert counted.call_count == 2 * many
 
 
 def test_news_are_searched_for_kept_and_quoted(store: Store) -> None:

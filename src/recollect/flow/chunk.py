@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import takewhile
+from heapq import merge
+from itertools import islice, takewhile
 from typing import Final, TypeAlias
 
 from recollect.errors import ConfigError
-from recollect.flow.sentences import Span, sentences
+from recollect.flow import sentences
+from recollect.flow.sentences import Span
 
 Count: TypeAlias = Callable[[str], int]
 Fits: TypeAlias = Callable[[int, int], bool]
@@ -46,7 +48,12 @@ class _Section:
 
 
 def chunks(text: str, count: Count, size: int = 300, overlap: int = 50) -> list[Chunk]:
-    """The chunks of a text, in order: each of at most `size` tokens, and together every character.
+    """The chunks of a text, in order: each of at most `size` tokens, and together every character."""
+    return list(one_by_one(text, count, size, overlap))
+
+
+def one_by_one(text: str, count: Count, size: int, overlap: int) -> Iterator[Chunk]:
+    """The same, each found when it is asked for.
 
     A chunk ends where a sentence does, and a new one begins at a heading, unless what is above it is very short. Inside
     a section a chunk begins with as many of the last sentences of the one before as `overlap` tokens hold.
@@ -56,13 +63,9 @@ def chunks(text: str, count: Count, size: int = 300, overlap: int = 50) -> list[
     if not 0 <= overlap < size:
         raise ConfigError(f"an overlap of {overlap} tokens does not fit chunks of {size}; give 0 to {size - 1}")
     fits, overlaps = (partial(_within, text, count, limit) for limit in (size, overlap))
-    found: list[Chunk] = []
-    for group in _merged(list(_sections(text)), text, count, size // SMALL) if text.strip() else ():
-        spans = _packed(_pieces(text, group[0].start, group[-1].end, fits), fits, overlaps)
-        found += [
-            Chunk(text[a:b], a, _above([one for one in group if one.start < b and a < one.end])) for a, b in spans
-        ]
-    return found
+    for group in _merged(_sections(text), text, count, size // SMALL) if text.strip() else ():
+        for a, b in _packed(_pieces(text, group[0].start, group[-1].end, fits), fits, overlaps):
+            yield Chunk(text[a:b], a, _above([one for one in group if one.start < b and a < one.end]))
 
 
 def _within(text: str, count: Count, limit: int, start: int, end: int) -> bool:
@@ -83,11 +86,13 @@ def _sections(text: str) -> Iterator[_Section]:
 
 def _headings(text: str) -> Iterator[tuple[int, int, str]]:
     """Where each heading stands, its level and its words; a new page is one above all others. None inside code."""
-    marks = [(m.start(), m) for pattern in (_HEADING, _UNDERLINED) for m in pattern.finditer(text)]
+    signed = _HEADING.finditer(text) if any(sign in text for sign in "#`~\f") else ()
+    underlined = _UNDERLINED.finditer(text) if "\n==" in text or "\n--" in text else ()
     page, code = 1, ""
     if "\f" in text:
         yield 0, 0, "page 1"
-    for at, mark in sorted(marks, key=lambda pair: pair[0]):
+    for mark in merge(signed, underlined, key=re.Match.start):
+        at = mark.start()
         if mark.re is _UNDERLINED:
             if not code:
                 yield at, 1 if mark[2].startswith("=") else 2, mark[1].strip()
@@ -107,7 +112,7 @@ def _fence(code: str, sign: str, rest: str) -> str:
     return "" if sign.startswith(code) and not rest.strip() else code
 
 
-def _merged(sections: list[_Section], text: str, count: Count, small: int) -> Iterator[list[_Section]]:
+def _merged(sections: Iterable[_Section], text: str, count: Count, small: int) -> Iterator[list[_Section]]:
     """The sections, short ones together with the next."""
     together: list[_Section] = []
     for section in sections:
@@ -129,10 +134,10 @@ def _above(sections: list[_Section]) -> tuple[str, ...]:
     return shared or ((f"pages {pages[0]}-{pages[-1]}",) if len(pages) == len(paths) else ())
 
 
-def _pieces(text: str, start: int, end: int, fits: Fits) -> list[Span]:
+def _pieces(text: str, start: int, end: int, fits: Fits) -> Iterator[Span]:
     """What is not cut any further: the sentences from one place to another, over-long ones in parts."""
-    spans = sentences(text[start:end], lines=False)
-    return [part for a, b in spans for part in _parts(text, start + a, start + b, fits)]
+    for a, b in sentences.one_by_one(text[start:end], lines=False):
+        yield from _parts(text, start + a, start + b, fits)
 
 
 def _parts(text: str, start: int, end: int, fits: Fits) -> Iterator[Span]:
@@ -156,20 +161,35 @@ def _middle(text: str, start: int, end: int) -> int:
     return whole if whole > start else half
 
 
-def _packed(spans: list[Span], fits: Fits, overlaps: Fits) -> Iterator[Span]:
+class _Spans:
+    """Pieces by their number, each found when it is asked for."""
+
+    def __init__(self, source: Iterator[Span]) -> None:
+        self.source, self.found = source, list[Span]()
+
+    def has(self, number: int) -> bool:
+        """Whether there are more than so many."""
+        self.found += islice(self.source, max(0, number + 1 - len(self.found)))
+        return number < len(self.found)
+
+    def __getitem__(self, number: int) -> Span:
+        return self.found[number]
+
+
+def _packed(pieces: Iterator[Span], fits: Fits, overlaps: Fits) -> Iterator[Span]:
     """Pieces put together to chunks: as many as fit, beginning with the last ones of the chunk before."""
-    first = new = 0
-    while new < len(spans):
+    first, new, spans = 0, 0, _Spans(pieces)
+    while spans.has(new):
         last = _furthest(spans, first, new, fits)
         yield spans[first][0], spans[last][1]
         first, new = _repeated(spans, first, last, fits, overlaps), last + 1
 
 
-def _furthest(spans: list[Span], first: int, last: int, fits: Fits) -> int:
+def _furthest(spans: _Spans, first: int, last: int, fits: Fits) -> int:
     """The last piece that fits in a chunk from the first on; found by doubling and halving, to count tokens seldom."""
     start, step, grows = spans[first][0], 1, True
     while step:
-        if last + step < len(spans) and fits(start, spans[last + step][1]):
+        if spans.has(last + step) and fits(start, spans[last + step][1]):
             last += step
         else:
             grows = False
@@ -177,9 +197,9 @@ def _furthest(spans: list[Span], first: int, last: int, fits: Fits) -> int:
     return last
 
 
-def _repeated(spans: list[Span], first: int, last: int, fits: Fits, overlaps: Fits) -> int:
+def _repeated(spans: _Spans, first: int, last: int, fits: Fits, overlaps: Fits) -> int:
     """The first piece of the next chunk: one of this chunk's last, as far as overlap and room for a new one allow."""
-    if last + 1 == len(spans):
+    if not spans.has(last + 1):
         return last + 1
     end, following = spans[last][1], spans[last + 1][1]
     at = last + 1

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, partial, reduce
+from itertools import groupby, pairwise
 from operator import xor
 from typing import Final, NamedTuple, TypeAlias
 
@@ -47,7 +48,10 @@ _Key: TypeAlias = str | tuple[tuple[int, int], int, str]
 
 
 class Moment(NamedTuple):
-    """A turn that may be recalled, or a passage of a long one; `order` is its place in time, and in its message."""
+    """A turn that may be recalled, or a passage of a long one; `order` is its place in time, and in its message.
+
+    `goes_on` says that its message has more after it.
+    """
 
     id: str
     session: str
@@ -56,6 +60,7 @@ class Moment(NamedTuple):
     speaker: str
     text: str
     score: float
+    goes_on: bool = False
 
 
 class _Line(NamedTuple):
@@ -95,7 +100,10 @@ class _Packed:
         return len(line) > most and self.count(line[:most]) > budget
 
     def _with(self, moment: Moment, day: str, line: str) -> int:
-        """What everything would cost with one more line, its end, and the days that are written for it."""
+        """What everything would cost with one more line, its end, and the days that are written for it.
+
+        Each line of a message counts by itself: as one, they are no longer.
+        """
         return self.used + self.count(line) + 1 + sum(self.count_day(one) + 1 for one in self._days(moment, day))
 
     def _days(self, moment: Moment, day: str) -> list[str]:
@@ -226,7 +234,7 @@ def excerpt(
     of a thousand lines is not gone through a thousand times. Of a turn longer than `most` characters, so many are
     looked at: where the asked words are, else at its start.
     """
-    parts = list(_sentences(moment.text, asked, most))
+    parts = [*[""] * (moment.order[1] > 0), *_sentences(moment.text, asked, most), *[""] * moment.goes_on]
     first = {part: n for n, part in reversed(list(enumerate(parts)))}
     worth = [len(asked.intersection(words(part))) for part in parts]
     by_worth = sorted((n for n, part in enumerate(parts) if part), key=lambda n: (first[parts[n]] != n, -worth[n], n))
@@ -297,18 +305,42 @@ def _joined(parts: list[str], kept: set[int]) -> str:
 def _hit(group: list[_Line]) -> Hit:
     best = max(line.moment.score for line in group)
     first, texts, day = group[0].moment, list[str](), ""
-    for line in group:
-        texts += [line.text] if line.day == day else [day := line.day, line.text]
-    return Hit(tuple(dict.fromkeys(line.moment.id for line in group)), "\n".join(texts), best, first.at, first.session)
+    messages = {id: list(lines) for id, lines in groupby(group, key=lambda line: line.moment.id)}
+    for lines in messages.values():
+        text = _one_line(lines)
+        texts += [text] if lines[0].day == day else [day := lines[0].day, text]
+    return Hit(tuple(messages), "\n".join(texts), best, first.at, first.session)
 
 
-def passage(text: str, start: int, end: int) -> str:
-    """A part of a text with every cut marked; all of it as it is."""
-    if (start, end) == (0, len(text)):
-        return text
-    return f"{CUT * (start > 0)} {text[start:end].strip()} {CUT * (end < len(text))}".strip()
+def _one_line(lines: Sequence[_Line]) -> str:
+    """The lines of one message as one: passages in a row as they stand, a mark where something is left out."""
+    runs = [[lines[0]]]
+    for before, line in pairwise(lines):
+        runs += [] if _follows(line, before) else [[]]
+        runs[-1].append(line)
+    who = f"{lines[0].moment.speaker}: "
+    said = [run[0].text.removeprefix(who) if len(run) == 1 else _marked([line.moment for line in run]) for run in runs]
+    for n in range(1, len(said)):
+        said[n - 1], said[n] = said[n - 1].removesuffix(CUT).rstrip(), said[n].removeprefix(CUT).lstrip()
+    return who + f" {CUT} ".join(said)
+
+
+def _follows(line: _Line, before: _Line) -> bool:
+    """Whether a whole passage begins where another ends, with no more blanks between than the end of a line takes."""
+    one, other = before.moment, line.moment
+    cut = before.text != turn_line(one) or line.text != turn_line(other)
+    if cut or one.order[1] + len(one.text) != other.order[1]:
+        return False
+    blanks = len(one.text) - len(one.text.rstrip()) + len(other.text) - len(other.text.lstrip())
+    return blanks <= len(f" {CUT}\n{other.speaker}: {CUT} ")
+
+
+def _marked(passages: Sequence[Moment]) -> str:
+    """Passages in a row, with a mark where their message has more."""
+    before, after = passages[0].order[1] > 0, passages[-1].goes_on
+    return f"{CUT * before} {''.join(one.text for one in passages).strip()} {CUT * after}".strip()
 
 
 def turn_line(moment: Moment) -> str:
     """Who said what."""
-    return f"{moment.speaker}: {moment.text}"
+    return f"{moment.speaker}: {_marked([moment]) if moment.order[1] or moment.goes_on else moment.text}"

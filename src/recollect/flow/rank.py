@@ -106,8 +106,8 @@ def lends(words: float) -> bool:
     return words <= TOO_LONG
 
 
-def score(turns: Turns, question: Question) -> Numbers:
-    """One score a turn, the higher the better."""
+def score(turns: Turns, question: Question) -> tuple[Numbers, Numbers | None]:
+    """One score a turn, the higher the better; and how well each answers whoever said it, where that matters."""
     total = keywords(turns, question.postings)
     total *= KEYWORDS / max(float(total.max(initial=0.0)), 1e-6)
     near = question.meaning if question.meaning is not None and len(question.meaning[0]) else None
@@ -123,12 +123,13 @@ def score(turns: Turns, question: Question) -> Numbers:
         total += (question.recency * _NEWNESS).take(question.today - turns.day, mode="clip")
     if question.speaker is not None:
         total += SPEAKER * (turns.speaker == question.speaker)
-    if question.prefer_own:
-        total += OWN_WORDS * own
     if near is not None:
         add_meaning(total, turns, near)
+    whoever = total.copy() if question.prefer_own else None
+    if question.prefer_own:
+        total += OWN_WORDS * own
     add_session_best(total, turns)
-    return total
+    return total, whoever
 
 
 def add_meaning(total: Numbers, turns: Turns, known: Near) -> None:

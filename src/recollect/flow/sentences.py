@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final, TypeAlias
 
 Span: TypeAlias = tuple[int, int]
@@ -31,8 +31,12 @@ def sentences(text: str, *, lines: bool) -> list[Span]:
 
     Without `lines`, a line's end is one where a paragraph, a list or a table begins: such text is wrapped by hand.
     """
-    cuts = list(_cuts(text, lines))
-    return [span for span in pairwise((0, *cuts, len(text))) if span[0] < span[1]]
+    return list(one_by_one(text, lines=lines))
+
+
+def one_by_one(text: str, *, lines: bool) -> Iterator[Span]:
+    """The same, each found when it is asked for."""
+    return (span for span in pairwise(chain([0], _cuts(text, lines), [len(text)])) if span[0] < span[1])
 
 
 def _cuts(text: str, lines: bool) -> Iterator[int]:

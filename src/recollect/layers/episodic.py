@@ -12,7 +12,7 @@ from typing import Final
 from recollect.answers import Candidate, Hit, Recalled
 from recollect.embed import Embedder
 from recollect.flow.days import ago, written
-from recollect.flow.pack import Moment, distinct, of_sessions, one_by_one, pack, passage, turn_line
+from recollect.flow.pack import Moment, distinct, of_sessions, one_by_one, pack, turn_line
 from recollect.flow.passages import passages
 from recollect.flow.sentences import Span
 from recollect.flow.talk import asks_of_talk
@@ -86,7 +86,8 @@ class Episodic:
     ) -> Callable[[int, frozenset[str]], list[Candidate]]:
         """A function that takes a number of tokens and the ids of the messages shown, and gives the turns that answer.
 
-        They come as up to `k` conversations, each under its dates; those that are next in rank come marked as out.
+        They come as up to `k` conversations, each under its dates; those that are next in rank come marked as out. One
+        of several conversations is that of the turn that answers best, whoever said it.
         Messages that the context shows, all of session `here`, are not among them, nor are the same words from
         elsewhere: those that may be shown are `said`. A question about the talk itself goes by time alone.
         """
@@ -94,6 +95,7 @@ class Episodic:
             asked = replace(asked, by_time=True)
         ranking = self.ranker.rank(asked)
         nothing = not asked.by_time and self.ranker.is_off_topic(ranking, self.floor)
+        whoever = None if ranking.whoever is None or asked.by_time else replace(ranking, scores=ranking.whoever)
         matter = set(query_words(asked.text))
 
         def day(at: datetime) -> str:
@@ -101,10 +103,13 @@ class Episodic:
 
         @cache
         def beside(shown: frozenset[str]) -> tuple[_Kept, _Chosen]:
-            chosen = _Chosen(k)
-            read = iter(()) if nothing else self._read(asked, ranking, FIRST, chosen, here, shown)
             texts = (message.text for message in said if message.id in shown and message.text)
-            parts = (passage(text, *span) for text in texts for span in passages(text))
+            parts = [text[slice(*span)] for text in texts for span in passages(text)]
+            chosen = _Chosen(k)
+            if k and k > 1 and whoever and not nothing and _first(whoever, here, shown) != _first(ranking, here, shown):
+                best = islice(distinct(self._read(asked, whoever, 0, None, here, shown), parts), 1)
+                chosen.sessions.update(moment.session for moment in best)
+            read = iter(()) if nothing else self._read(asked, ranking, FIRST, chosen, here, shown)
             return _Kept(distinct(read, parts)), chosen
 
         @cache
@@ -183,6 +188,12 @@ class Episodic:
         return bool(erased)
 
 
+def _first(ranking: Ranking, here: str, shown: frozenset[str]) -> str | None:
+    """The session of the best turn that is not shown."""
+    ids = map(ranking.columns.id_of, ranking.best(ranking.count))
+    return next((session for session, id in ids if session != here or id not in shown), None)
+
+
 def _scores(entry: Entry, least: float) -> bool:
     """Whether a message has a score of at least `least`, or none."""
     given = entry.message.metadata.get("score")
@@ -192,8 +203,9 @@ def _scores(entry: Entry, least: float) -> bool:
 def _moment(entry: Entry, points: float, span: Span | None) -> Moment:
     message, session = entry.message, entry.scope.session or ""
     at, text = message.at or EPOCH, message.text
-    order = entry.seq, span[0] if span else 0
-    return Moment(message.id, session, order, at, speaker_of(message), passage(text, *span) if span else text, points)
+    start, end = span or (0, len(text))
+    order, goes_on = (entry.seq, start), end < len(text)
+    return Moment(message.id, session, order, at, speaker_of(message), text[start:end], points, goes_on)
 
 
 @dataclass(slots=True)

@@ -79,7 +79,8 @@ class Ranking:
     """Every turn's score; `columns` has the turns, and `places` those that are meant, where that is not all.
 
     `vector` is the question's by the embedder in use, where turns have vectors of that one; `unheard` is the part of
-    the question that was never said; `matching` says that only turns that match are meant.
+    the question that was never said; `matching` says that only turns that match are meant. `whoever` says how well each
+    turn answers, whoever said it, where the user's own words are preferred.
     """
 
     scores: Numbers
@@ -89,6 +90,7 @@ class Ranking:
     unheard: float = 0.0
     places: Places | None = None
     matching: bool = False
+    whoever: Numbers | None = None
 
     @property
     def count(self) -> int:
@@ -165,8 +167,8 @@ class Ranker:
             if only_matching and not _has_meaning(question):
                 every_word = replace(question, postings=columns.holding(query_words(asked.text)))
                 places = matching(turns, every_word)
-            scores = score(turns, question)
-            ranking = Ranking(scores, columns, relevance, vector, part, places, only_matching)
+            scores, whoever = score(turns, question)
+            ranking = Ranking(scores, columns, relevance, vector, part, places, only_matching, whoever)
             return ranking if asked.within.session is None else ranking.within([asked.within.session])
 
     def is_off_topic(self, ranking: Ranking, floor: float) -> bool:

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from recollect.answers import Candidate, Excerpt
 from recollect.arguments import MAX_QUESTION, check_question
 from recollect.errors import ConfigError
-from recollect.flow.chunk import chunks
+from recollect.flow.chunk import one_by_one
 from recollect.flow.news import asks_for_news
 from recollect.flow.pack import CUT
 from recollect.layers.columns import in_utc
@@ -56,6 +56,7 @@ class Tools:
     days: float = DEFAULTS.tools_days
     most: int = DEFAULTS.tools_top_k
     _searched: Recent[tuple[Scope, str], datetime] = field(default_factory=lambda: Recent(KEPT))
+    _shortened: Recent[str, str] = field(default_factory=lambda: Recent(KEPT))
 
     def add(self, scope: Scope, excerpt: str, source: str, at: datetime) -> Excerpt:
         """Keep an excerpt until it expires, and return it; the same one of the same day is kept once."""
@@ -80,8 +81,9 @@ class Tools:
         return [*fitting[: self.most], *(over + [one for one in distinct if one.out])[:NEAR_MISSES]]
 
     def forget(self) -> None:
-        """Forget which questions were searched for lately: messages were erased."""
+        """Drop what is kept in memory, as which questions were searched for lately: messages were erased."""
         self._searched.clear()
+        self._shortened.clear()
 
     def kept(self, scope: Scope, at: datetime) -> list[Excerpt]:
         """The session's excerpts that are not expired at that time, in the order in which they came."""
@@ -122,14 +124,15 @@ class Tools:
         out = "" if shared >= SHARED else "not to the point"
         score = shared * (1 - AGE * age)
         return Candidate(
-            "tools", self._short(text), score, origin_of(record), at=record.valid_from, out=out, records=(record.id,)
+            "tools", self._short(record), score, origin_of(record), at=record.valid_from, out=out, records=(record.id,)
         )
 
-    def _short(self, text: str) -> str:
-        text = text.strip()
-        if len(text) <= MAX_CHARS and self.count(text) <= EXCERPT_TOKENS:
-            return text
-        return f"{chunks(text[:MAX_CHARS], self.count, EXCERPT_TOKENS, 0)[0].text.strip()} {CUT}"
+    def _short(self, record: Record) -> str:
+        """An excerpt as it is shown; that is remembered by its id, which changes with its text."""
+        found = self._shortened.get(record.id)
+        if found is None:
+            found = self._shortened[record.id] = _in_short(record.value["text"].strip(), self.count)
+        return found
 
     def _is_due(self, scope: Scope, asked: str, at: datetime) -> bool:
         """Whether to search now: for news, and not again for the same question within minutes."""
@@ -198,6 +201,14 @@ def searched_for(store: Store, session: Scope, texts: Sequence[str]) -> list[Rec
     asked = {text[:MAX_QUESTION].strip() for text in texts} - {""}
     kept = store.records.find(session, kind=KIND, exact=True) if asked else []
     return [record for record in kept if _question(record).strip() in asked]
+
+
+def _in_short(text: str, count: Callable[[str], int]) -> str:
+    """A text up to the last sentence that fits EXCERPT_TOKENS."""
+    if len(text) <= MAX_CHARS and count(text) <= EXCERPT_TOKENS:
+        return text
+    first = next(one_by_one(text[:MAX_CHARS], count, EXCERPT_TOKENS, 0))
+    return f"{first.text.strip()} {CUT}"
 
 
 def origin_of(record: Record) -> str:
