@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 
 from recollect import Memory, Message, Scope
 from recollect.embed import Kind
@@ -137,3 +138,30 @@ def test_a_long_text_that_is_shown_is_not_quoted_from_elsewhere(store: Store) ->
         chat.add(Message("user", LONG, at=NOON + timedelta(days=2)))
         context = chat.context("Where does the zebra sleep?", budget=20_000)
         assert "zebra" not in context.memory
+
+
+def scores(memory: Memory, question: str) -> dict[str, list[float]]:
+    """The scores of each message's passages."""
+    ranking = memory.layers.episodic.ranker.rank(Asked(question, NOON + timedelta(days=2), TRIP.owner))
+    by = dict[str, list[float]]()
+    for place, points in enumerate(ranking.scores.tolist()):
+        by.setdefault(ranking.columns.id_of(place)[1], []).append(points)
+    return by
+
+
+def test_a_passage_without_a_vector_is_no_nearer_than_those_of_its_message(store: Store) -> None:
+    with Memory(store, embedder=ANIMALS) as memory:
+        said(memory, f"{'On and on. ' * 55}A zebra! {NOTES * 10}")
+        _, zebra, *others = scores(memory, "Any striped horse?")["long 1"]
+        assert len(others) > MOST
+        assert zebra > max(others) + 0.5
+
+
+def test_passages_that_are_none_of_the_nearest_are_no_nearer(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    near = "A zebra. A striped horse. " * 800
+    far = f"{'a' * (SIZE - 20)} striped horse{'!' * SIZE} {NOTES}"  # its two words are in two passages
+    monkeypatch.setattr("recollect.layers.ranking.NEAREST", ((0, len(passages(near)) + 2),))
+    with Memory(store, embedder=ANIMALS) as memory:
+        said(memory, near, far)
+        by = scores(memory, "Any painted pony, a striped horse?")
+        assert min(by["long 1"]) > max(by["long 2"])

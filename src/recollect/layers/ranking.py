@@ -228,7 +228,7 @@ class Ranker:
             found = columns.known(*index.nearest_positions(columns.scope, vector, model, k, where=where))
             if columns.spans:
                 passages = index.nearest_positions(columns.scope, vector, model, k, where=PASSAGES)
-                found = columns.with_passages(found, index, *passages)
+                found = columns.with_passages(found, index, *passages, k)
             return columns.in_latin(found) if model in ENGLISH else found
 
         near, *former = (nearest(*each) for each in vectors)
