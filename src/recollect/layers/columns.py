@@ -228,8 +228,8 @@ class Columns:
     def with_passages(self, near: Near, index: Index, positions: Places, cosines: Numbers, most: int) -> Near:
         """The same with passages of long messages by their own cosines, whose items are at these positions.
 
-        A message's vector is of its beginning, so that it says little of a passage without one: that is no nearer than
-        the farthest known of its message, nor, where there are more than the `most` asked for, than the farthest of all.
+        A message's vector is of its beginning, and says little of another passage. That is no nearer than the farthest
+        known of its message, nor than the farthest of all where there may be more than the `most` asked for.
         """
         if not self._items.keys() >= set(positions.tolist()):
             self._find_items(index)

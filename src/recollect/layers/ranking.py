@@ -62,7 +62,7 @@ class Asked:
     """A question, when it is asked, where its answer may lie, and how much newness counts.
 
     `days` are dates of the user's life that the question may name: "my birthday" is "9 November". `by_time` says that
-    its words and meaning don't count: it asks what was said lately, or on a day.
+    its words and meaning don't count: it asks what was said lately or, where something was, on the days that it names.
     """
 
     text: str
@@ -165,6 +165,8 @@ class Ranker:
             if only_matching and not _has_meaning(question):
                 every_word = replace(question, postings=columns.holding(query_words(asked.text)))
                 places = matching(turns, every_word)
+            if asked.by_time and len(then := np.flatnonzero(dated(turns.day, question.periods) > 0)):
+                places = then
             scores = score(turns, question)
             ranking = Ranking(scores, columns, relevance, vector, part, places, only_matching)
             return ranking if asked.within.session is None else ranking.within([asked.within.session])
