@@ -165,3 +165,14 @@ def test_passages_that_are_none_of_the_nearest_are_no_nearer(store: Store, monke
         said(memory, near, far)
         by = scores(memory, "Any painted pony, a striped horse?")
         assert min(by["long 1"]) > max(by["long 2"])
+
+
+def test_by_words_alone_a_passage_without_any_of_them_is_not_recalled(store: Store) -> None:
+    def recalled(question: str) -> str:
+        return "\n".join(hit.text for hit in memory.user("ada").recall(question, budget=4_000))
+
+    with Memory(store, embedder=None) as memory:
+        said(memory)
+        told = recalled("Where does the zebra sleep?")
+        assert "zebra" in told and "it rained" in told
+        assert told.count("On day") < 10 < recalled("Which harbour?").count("On day")

@@ -165,6 +165,8 @@ class Ranker:
             if only_matching and not _has_meaning(question):
                 every_word = replace(question, postings=columns.holding(query_words(asked.text)))
                 places = matching(turns, every_word)
+            elif columns.spans and question.postings and not _has_meaning(question):
+                places = _without_other_passages(columns, matching(turns, question))
             if asked.by_time and len(then := np.flatnonzero(dated(turns.day, question.periods) > 0)):
                 places = then
             scores = score(turns, question)
@@ -262,6 +264,14 @@ def _unheard(columns: Columns, words: list[str], question: Question, turns: Turn
     if not _has_meaning(question) or (question.periods and dated(turns.day, question.periods).any()):
         return 0.0
     return unheard(columns.holders(words), len(columns))
+
+
+def _without_other_passages(columns: Columns, match: Places) -> Places:
+    """All turns but the passages of long messages that don't match: by words alone, nothing speaks for those."""
+    there = np.ones(len(columns), np.bool_)
+    there[list(columns.spans)] = False
+    there[match] = True
+    return np.flatnonzero(there)
 
 
 def _has_meaning(question: Question) -> bool:
