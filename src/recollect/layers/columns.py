@@ -245,6 +245,11 @@ class Columns:
         others = np.minimum(others, farthest[self._begins(places)])
         return np.concatenate((places, found)), np.concatenate((others, cosines))
 
+    def openings(self) -> Places:
+        """The places of all turns, of a long message that of its first passage."""
+        places: Places = np.arange(len(self))
+        return np.flatnonzero(self._begins(places) == places)
+
     def _begins(self, places: Places) -> Places:
         """Where the messages of these turns begin: with their first passage."""
         held = self._positions[: len(self)]

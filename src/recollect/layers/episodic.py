@@ -94,7 +94,7 @@ class Episodic:
         if asks_of_talk(asked.text):
             asked = replace(asked, by_time=True)
         ranking = self.ranker.rank(asked)
-        if asked.by_time and ranking.places is not None:
+        if ranking.then:
             k = None
         nothing = not asked.by_time and self.ranker.is_off_topic(ranking, self.floor)
         matter = set(query_words(asked.text))

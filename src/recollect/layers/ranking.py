@@ -29,10 +29,11 @@ from recollect.flow.rank import (
     dated,
     is_by_chance,
     matching,
+    nearer_half,
     score,
 )
 from recollect.flow.talk import asks_of_assistant
-from recollect.flow.when import periods, with_days
+from recollect.flow.when import Period, periods, with_days
 from recollect.frozen import EMPTY
 from recollect.layers.columns import PASSAGE, Columns
 from recollect.store import ANY, MESSAGE, Filter, Store
@@ -79,7 +80,8 @@ class Ranking:
     """Every turn's score; `columns` has the turns, and `places` those that are meant, where that is not all.
 
     `vector` is the question's by the embedder in use, where turns have vectors of that one; `unheard` is the part of
-    the question that was never said; `matching` says that only turns that match are meant.
+    the question that was never said; `matching` says that only turns that match are meant, `then` that they are all
+    of the time that is asked for.
     """
 
     scores: Numbers
@@ -89,6 +91,7 @@ class Ranking:
     unheard: float = 0.0
     places: Places | None = None
     matching: bool = False
+    then: bool = False
 
     @property
     def count(self) -> int:
@@ -161,16 +164,10 @@ class Ranker:
             turns = columns.turns(asked.at.utcoffset() or timedelta())
             question = _question(columns, asked, words, named, near)
             relevance = _relevance(question, len(columns))
-            part, places = 0.0 if named else _unheard(columns, words, question, turns), None
-            if only_matching and not _has_meaning(question):
-                every_word = replace(question, postings=columns.holding(query_words(asked.text)))
-                places = matching(turns, every_word)
-            elif columns.spans and question.postings and not _has_meaning(question):
-                places = _without_other_passages(columns, matching(turns, question))
-            if asked.by_time and len(then := np.flatnonzero(dated(turns.day, question.periods) > 0)):
-                places = then
+            part = 0.0 if named else _unheard(columns, words, question, turns)
+            places, then = _meant(columns, turns, question, asked, only_matching)
             scores = score(turns, question)
-            ranking = Ranking(scores, columns, relevance, vector, part, places, only_matching)
+            ranking = Ranking(scores, columns, relevance, vector, part, places, only_matching, then)
             return ranking if asked.within.session is None else ranking.within([asked.within.session])
 
     def is_off_topic(self, ranking: Ranking, floor: float) -> bool:
@@ -266,11 +263,36 @@ def _unheard(columns: Columns, words: list[str], question: Question, turns: Turn
     return unheard(columns.holders(words), len(columns))
 
 
-def _without_other_passages(columns: Columns, match: Places) -> Places:
-    """All turns but the passages of long messages that don't match: by words alone, nothing speaks for those."""
+def _meant(
+    columns: Columns, turns: Turns, question: Question, asked: Asked, only_matching: bool
+) -> tuple[Places | None, bool]:
+    """The places of the turns that are meant, None where all are; and whether they are those of the time asked for."""
+    if asked.by_time:
+        then = _said_then(columns, turns, question.periods)
+        return (then, True) if len(then) else (columns.openings(), False)
+    if only_matching and not _has_meaning(question):
+        return matching(turns, replace(question, postings=columns.holding(query_words(asked.text)))), False
+    return _without_other_passages(columns, turns, question) if columns.spans else None, False
+
+
+def _said_then(columns: Columns, turns: Turns, periods: Sequence[Period]) -> Places:
+    """What was said in these periods or soon after, of a long message its beginning."""
+    said = columns.openings()
+    return said[dated(turns.day[said], periods) > 0]
+
+
+def _without_other_passages(columns: Columns, turns: Turns, question: Question) -> Places:
+    """All turns but the passages of long messages that nothing speaks for: no word of the question, nor its meaning.
+
+    On the days that it names, the beginning of a long message counts as well.
+    """
     there = np.ones(len(columns), np.bool_)
     there[list(columns.spans)] = False
-    there[match] = True
+    there[_said_then(columns, turns, question.periods)] = True
+    for held in question.postings:
+        there[held] = True
+    if question.meaning is not None and len(question.meaning[0]):
+        there[nearer_half(len(columns), question.meaning)] = True
     return np.flatnonzero(there)
 
 
