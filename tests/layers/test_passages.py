@@ -176,3 +176,19 @@ def test_by_words_alone_a_passage_without_any_of_them_is_not_recalled(store: Sto
         told = recalled("Where does the zebra sleep?")
         assert "zebra" in told and "it rained" in told
         assert told.count("On day") < 10 < recalled("Which harbour?").count("On day")
+
+
+def test_a_passage_that_is_not_near_and_has_no_word_of_the_question_is_not_recalled(store: Store) -> None:
+    with Memory(store, embedder=ANIMALS) as memory:
+        said(memory)
+        told = "\n".join(hit.text for hit in memory.user("ada").recall("Any striped horse?", budget=4_000))
+        assert "zebra" in told and "it rained" in told
+        assert told.count("On day") < 20
+
+
+def test_of_what_was_said_at_a_time_a_long_message_has_its_beginning(store: Store) -> None:
+    with Memory(store, embedder=None) as memory:
+        said(memory)
+        chat = memory.session("now", user="ada")
+        told = chat.context("What did we talk about on 5 March?", budget=8_000, at=NOON + timedelta(days=9)).memory
+        assert "On day 0 " in told and "On day 50 " not in told

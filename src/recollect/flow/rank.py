@@ -152,9 +152,9 @@ def add_meaning(total: Numbers, turns: Turns, known: Near) -> None:
 
 
 def nearer_half(turns: int, known: Near) -> Places:
-    """The places of those of so many turns that are nearer to the best than to the median."""
+    """The places of those of so many turns that are no farther from the best than from the median."""
     near, middle = _nearness(turns, known)
-    return np.flatnonzero(near > (middle + float(near.max())) / 2)
+    return np.flatnonzero(2 * near >= middle + float(near.max()))
 
 
 def _nearness(turns: int, known: Near) -> tuple[Numbers, float]:

@@ -288,7 +288,8 @@ def _without_other_passages(columns: Columns, turns: Turns, question: Question) 
     """
     there = np.ones(len(columns), np.bool_)
     there[list(columns.spans)] = False
-    there[_said_then(columns, turns, question.periods)] = True
+    if question.periods:
+        there[_said_then(columns, turns, question.periods)] = True
     for held in question.postings:
         there[held] = True
     if question.meaning is not None and len(question.meaning[0]):
