@@ -378,3 +378,9 @@ def _made(cls: Callable[..., T], fields: Mapping[str, Any]) -> T:
         return cls(**fields)
     except TypeError as error:
         raise InvalidTranscript(f"fields are missing, or are none that are known: {error}") from error
+
+
+def spelt_out(message: Message) -> str:
+    """What a message says, and the tools it calls."""
+    calls = "".join(f"\n{call.name}({call.arguments})" for call in message.tool_calls)
+    return f"{message.text}{calls}".lstrip("\n")

@@ -83,6 +83,7 @@ def test_everyone_is_exported_and_imported(trip: Run, home: Path) -> None:
     assert trip("export", "--everyone", "--store", "other.db").stdout == "".join(each)
     assert "Rome" in trip("facts", "--store", "other.db", "--user", "bo").stdout
     assert "leave --session out" in trip("export", "--everyone", "--session", "trip", code=1).stderr
+    assert "leave it or --user out" in trip("export", "--everyone", "--user", "bo", code=1).stderr
 
 
 def test_a_user_with_documents_alone_is_exported(run: Run, home: Path) -> None:

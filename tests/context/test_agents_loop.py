@@ -50,6 +50,16 @@ def test_calls_that_a_killed_process_left_unanswered_do_not_spoil_what_comes_aft
         assert sum(line.shown for line in context.receipt.lines) + context.receipt.overhead == context.tokens
 
 
+def test_a_context_as_text_and_its_receipt_have_the_calls_of_tools(memory: Memory) -> None:
+    chat = memory.session("april", user="ada")
+    chat.add("user", "What is the weather in Oslo?")
+    chat.add(Message("assistant", (Text("Let me see."), ToolCall("c1", "weather", '{"city": "Oslo"}'))))
+    context = chat.context(None, 1_000)
+    said = 'Let me see.\nweather({"city": "Oslo"})'
+    assert str(context).endswith(f"assistant: {said}")
+    assert context.receipt.lines[-1].text == said
+
+
 def test_inside_an_agents_loop_memory_stays_as_it_was(memory: Memory, clock: ManualClock) -> None:
     chat = told(memory, clock)
     first = chat.context("Where does my sister live?", 2_000)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Memory, Settings
+from recollect import Memory, Message, Settings
 from recollect.embed.hashing import HashingEmbedder
 from recollect.store import open as open_store
 from recollect.testing.clock import ManualClock
@@ -43,3 +43,17 @@ def test_it_recalls_what_was_said_at_the_time_that_is_named_or_last(
             f"conversation {session}"
         ]
         assert asking.context("What did we say about zebras in Peru?").memory == ""
+
+
+def test_of_a_time_that_is_named_all_conversations_are_recalled_and_no_others(clock: ManualClock) -> None:
+    said = {200: "I bought a boat."} | {ago: f"We paint room {ago}." for ago in range(1, 6)}
+    with Memory(open_store(":memory:"), embedder=None, clock=clock) as memory:
+        for ago, text in said.items():
+            message = Message("user", text, at=clock() - timedelta(days=ago))
+            memory.session(f"{ago} days ago", user="ada").add(message)
+        asking = memory.session("now", user="ada")
+        told = asking.context("What did we talk about in the past week?").memory
+        assert [f"We paint room {n}." in told for n in range(1, 6)] == [True] * 5
+        assert "boat" not in told
+        then = clock() + timedelta(days=99)  # nothing was said the day before
+        assert "We paint room 1." in asking.context("What did we talk about yesterday?", at=then).memory

@@ -29,7 +29,7 @@ def test_passages_are_in_order_and_hold_all_that_is_said(text: str) -> None:
     assert all(end <= start for (_, end), (start, _) in pairwise(spans))
     assert "".join("".join(text[a:b] for a, b in spans).split()) == "".join(text.split())
     if len(text) > LONG:
-        assert all(0 < end - start <= SIZE and text[start:end].strip() for start, end in spans)
+        assert all(SIZE // 4 <= end - start <= SIZE and text[start:end].strip() for start, end in spans)
     else:
         assert spans == [(0, len(text))]
 

@@ -182,6 +182,18 @@ def plain_keywords(turns: Turns, postings: list[Places]) -> Numbers:
     return total
 
 
+@given(st.lists(st.integers(0, 128).map(lambda n: n / 128), min_size=1))
+def test_the_nearer_half_is_what_is_no_farther_from_the_best_than_from_the_median(near: list[float]) -> None:
+    found = rank.nearer_half(len(near), near_by(dict(enumerate(near))))
+    middle = float(np.median(near))
+    assert found.tolist() == [n for n, one in enumerate(near) if one >= middle and max(near) - one <= one - middle]
+    assert near.index(max(near)) in found
+
+
+def test_where_few_are_known_the_nearer_half_is_of_those() -> None:
+    assert rank.nearer_half(50, near_by({3: 0.5, 7: 0.75, 9: 1.0})).tolist() == [7, 9]
+
+
 @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from([1.0, 20.0, 500.0])), min_size=1, max_size=30), st.data())
 def test_keywords_are_bm25_over_what_a_turn_has_and_borrows(each: list[tuple[int, float]], data: st.DataObject) -> None:
     turns = turns_of([session for session, _ in each], [words for _, words in each])

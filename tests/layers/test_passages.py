@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 
 from recollect import Memory, Message, Scope, Settings
 from recollect.embed import Kind
@@ -176,3 +177,57 @@ def test_an_answer_that_is_not_recalled_keeps_no_conversation_out_of_a_context(s
         recalled = answered(memory, score=1)
         assert "otter-52" not in recalled
         assert recalled.count("password") == 2
+
+
+def scores(memory: Memory, question: str) -> dict[str, list[float]]:
+    """The scores of each message's passages."""
+    ranking = memory.layers.episodic.ranker.rank(Asked(question, NOON + timedelta(days=2), TRIP.owner))
+    by = dict[str, list[float]]()
+    for place, points in enumerate(ranking.scores.tolist()):
+        by.setdefault(ranking.columns.id_of(place)[1], []).append(points)
+    return by
+
+
+def test_a_passage_without_a_vector_is_no_nearer_than_those_of_its_message(store: Store) -> None:
+    with Memory(store, embedder=ANIMALS) as memory:
+        said(memory, f"{'On and on. ' * 55}A zebra! {NOTES * 10}")
+        _, zebra, *others = scores(memory, "Any striped horse?")["long 1"]
+        assert len(others) > MOST
+        assert zebra > max(others) + 0.5
+
+
+def test_passages_that_are_none_of_the_nearest_are_no_nearer(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    near = "A zebra. A striped horse. " * 800
+    far = f"{'a' * (SIZE - 20)} striped horse{'!' * SIZE} {NOTES}"  # its two words are in two passages
+    monkeypatch.setattr("recollect.layers.ranking.NEAREST", ((0, len(passages(near)) + 2),))
+    with Memory(store, embedder=ANIMALS) as memory:
+        said(memory, near, far)
+        by = scores(memory, "Any painted pony, a striped horse?")
+        assert min(by["long 1"]) > max(by["long 2"])
+
+
+def test_by_words_alone_a_passage_without_any_of_them_is_not_recalled(store: Store) -> None:
+    def recalled(question: str) -> str:
+        return "\n".join(hit.text for hit in memory.user("ada").recall(question, budget=4_000))
+
+    with Memory(store, embedder=None) as memory:
+        said(memory)
+        told = recalled("Where does the zebra sleep?")
+        assert "zebra" in told and "it rained" in told
+        assert told.count("On day") < 10 < recalled("Which harbour?").count("On day")
+
+
+def test_a_passage_that_is_not_near_and_has_no_word_of_the_question_is_not_recalled(store: Store) -> None:
+    with Memory(store, embedder=ANIMALS) as memory:
+        said(memory)
+        told = "\n".join(hit.text for hit in memory.user("ada").recall("Any striped horse?", budget=4_000))
+        assert "zebra" in told and "it rained" in told
+        assert told.count("On day") < 20
+
+
+def test_of_what_was_said_at_a_time_a_long_message_has_its_beginning(store: Store) -> None:
+    with Memory(store, embedder=None) as memory:
+        said(memory)
+        chat = memory.session("now", user="ada")
+        told = chat.context("What did we talk about on 5 March?", budget=8_000, at=NOON + timedelta(days=9)).memory
+        assert "On day 0 " in told and "On day 50 " not in told

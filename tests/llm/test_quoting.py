@@ -71,6 +71,12 @@ def test_what_the_assistant_said_is_quoted_where_that_is_the_answer(question: st
     assert "assistant: Riesling, a dry one." in ask(question, *said)
 
 
+def test_an_answered_question_that_shares_more_is_quoted_beside_what_was_told() -> None:
+    asked = ("user: Which database version are we on?", "assistant: It is 15.4.", "user: We use cents for money.")
+    assert "assistant: It is 15.4." in ask("What database version do we use?", *asked)
+    assert "15.4" not in ask("What do we use for money, on the database?", *asked)
+
+
 def test_a_question_that_was_asked_before_and_not_answered_is_no_answer() -> None:
     assert ask("Which wine goes with salmon?", "user: What wine goes with salmon again?", "user: Hello?") == NOTHING
 

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from recollect.cli.shell import DEFAULT, At, Json, Talk, Tokens, User, Where, asked, numbered, remembering
 from recollect.cli.terminal import LEAST, SHORT, drawn, machine, out, printable, say
+from recollect.types import spelt_out
 
 if TYPE_CHECKING:
     from recollect.flow.context import Context
@@ -95,7 +96,7 @@ def context(
 def _show_prompt(made: Context) -> None:
     for message in made.prompt:
         say(f"{message.role}:", style="bold")
-        say(f"{message.text}\n")
+        say(f"{spelt_out(message)}\n")
 
 
 def show(receipt: ContextReceipt) -> None:

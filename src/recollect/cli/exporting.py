@@ -13,7 +13,7 @@ from typing import Annotated, TextIO
 
 import typer
 
-from recollect.cli.shell import User, Where, check_new, remembering
+from recollect.cli.shell import User, Where, check_new, given, remembering
 from recollect.cli.terminal import bar, counted, note
 from recollect.errors import ConfigError, NotFound
 from recollect.store import each_session
@@ -22,6 +22,7 @@ from recollect.types import Scope
 
 
 def export(
+    called: typer.Context,
     file: Annotated[Path, typer.Argument(help="A file that is not there yet; - writes to stdout.")] = Path("-"),
     session: Annotated[
         str | None, typer.Option("--session", help="Only this conversation.", show_default="all of the user's")
@@ -45,6 +46,8 @@ def export(
     with remembering(store, user, finds=False, known=False) as chat:
         if everyone and session:
             raise ConfigError("--everyone is of all sessions: leave --session out")
+        if everyone and given(called, "user"):
+            raise ConfigError("--everyone is of all users: leave it or --user out; nothing was written")
         scope = Scope(chat.scope.tenant, None if everyone else chat.scope.user, session)
         lines = exported(chat.memory, scope)
         if (first := next(lines, None)) is None:

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from recollect.cli.history import spelt_out
 from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, Yes, begun, given, remembering, unknown
 from recollect.cli.terminal import answer, confirm, counted, drawn, err, note, printable
 from recollect.errors import ConfigError, NotFound
 from recollect.store import Entry, each_session
-from recollect.types import Scope
+from recollect.types import Scope, spelt_out
 
 if TYPE_CHECKING:
     from recollect.session import Session

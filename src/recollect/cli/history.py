@@ -10,7 +10,7 @@ from recollect.cli.narrow import Roles, Since, Tags, Until, narrowed
 from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, again, begun, numbered, remembering
 from recollect.cli.terminal import day, quotes
 from recollect.store import ANY, Entry
-from recollect.types import Message
+from recollect.types import spelt_out
 
 
 def history(
@@ -54,9 +54,3 @@ def history(
 def _told(entry: Entry) -> tuple[str, str]:
     message = entry.message
     return f"{entry.seq}  {message.role}  {day(message.at)}  {message.id}", spelt_out(message)
-
-
-def spelt_out(message: Message) -> str:
-    """What a message says, and the tools it calls."""
-    calls = "".join(f"\n{call.name}({call.arguments})" for call in message.tool_calls)
-    return f"{message.text}{calls}".lstrip("\n")

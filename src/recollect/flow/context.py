@@ -9,7 +9,7 @@ from typing import Any
 from recollect.flow.receipt import ContextReceipt, Line
 from recollect.flow.render import Rendered, render, sendable
 from recollect.frozen import EMPTY
-from recollect.types import Message
+from recollect.types import Message, spelt_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,8 @@ class Context:
 
     `prompt` is `conversation` with `memory` put in: in front of the question, which is number `asked` of it, or
     in front of the whole. `left_out` counts older messages that are not shown, `shortened` has the tokens that those
-    came with which are shown in part; `settings` names the settings in force. Its text is the words of the prompt.
+    came with which are shown in part; `settings` names the settings in force. Its text is the words of the prompt, and
+    the calls of tools in it.
     """
 
     prompt: tuple[Message, ...]
@@ -59,7 +60,7 @@ class Context:
         return f"<Context: {number}{left}; {self.tokens:,} of {self.budget:,} tokens>"
 
     def __str__(self) -> str:
-        return "\n\n".join(f"{message.role}: {message.text}" for message in self.prompt)
+        return "\n\n".join(f"{message.role}: {spelt_out(message)}" for message in self.prompt)
 
     @property
     def messages(self) -> Rendered:
@@ -114,5 +115,4 @@ class Context:
                 else ("question", "question") if n == self.asked
                 else ("working", "shortened" if message.id in self.shortened else "newest turns")
             )  # fmt: skip
-            text = message.text or "\n".join(f"{call.name}({call.arguments})" for call in message.tool_calls)
-            yield Line(section, text, tokens, shown, rule, sources=(message.id,) if message.id else ())
+            yield Line(section, spelt_out(message), tokens, shown, rule, sources=(message.id,) if message.id else ())

@@ -24,15 +24,18 @@ def passages(text: str) -> list[Span]:
 def _cut(text: str) -> Iterator[Span]:
     start = 0
     while start < len(text):
-        end = _end(text, start) if len(text) - start > SIZE else len(text)
+        end = _end(text, start, len(text) - start)
         if not text[start:end].isspace():
             yield start, end
         start = end
 
 
-def _end(text: str, start: int) -> int:
-    """Where a passage ends that is not the last one."""
+def _end(text: str, start: int, left: int) -> int:
+    """Where a passage ends, with so many characters left; little more than one is halved, so that none is a scrap."""
+    if left <= SIZE:
+        return len(text)
+    least, most = (SIZE // 2, SIZE) if left > SIZE * 3 // 2 else (left // 2 - SIZE // 4, left // 2 + SIZE // 4)
     for sign in ("\n", ". ", " "):
-        if (found := text.rfind(sign, start + SIZE // 2, start + SIZE)) >= 0:
+        if (found := text.rfind(sign, start + least, start + most)) >= 0:
             return found + len(sign)
-    return start + SIZE
+    return start + most

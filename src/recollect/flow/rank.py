@@ -139,19 +139,36 @@ def add_meaning(total: Numbers, turns: Turns, known: Near) -> None:
     and only the neighbours of known turns have something near them.
     """
     places, cosines = known
-    floor = float(cosines.min())
-    near = np.full(len(total), floor)
-    near[places] = cosines
-    if len(total) > 4 * len(places):
-        beside, middle, middle_around = _beside(turns, places), floor, floor
+    near, middle = _nearness(len(total), known)
+    if _few(len(total), known):
+        beside, middle_around = _beside(turns, places), middle
         around = _around(turns, near, beside, middle)
-        total[places] += (cosines - floor) * (MEANING / max(float(cosines.max()) - floor, 1e-6))
+        total[places] += (cosines - middle) * (MEANING / max(float(cosines.max()) - middle, 1e-6))
     else:
-        beside, middle = np.arange(len(total)), float(np.median(near))
+        beside = np.arange(len(total))
         around = _around(turns, near, beside, middle)
         middle_around = float(np.median(around))
         total += _spread(near, middle, MEANING)
     total[beside] += _spread(around, middle_around, NEIGHBOURS_MEANING)
+
+
+def nearer_half(turns: int, known: Near) -> Places:
+    """The places of those of so many turns that are no farther from the best than from the median."""
+    near, middle = _nearness(turns, known)
+    return np.flatnonzero(2 * near >= middle + float(near.max()))
+
+
+def _nearness(turns: int, known: Near) -> tuple[Numbers, float]:
+    """How near each of so many turns is, and the median of that."""
+    floor = float(known[1].min())
+    near = np.full(turns, floor)
+    near[known[0]] = known[1]
+    return near, floor if _few(turns, known) else float(np.median(near))
+
+
+def _few(turns: int, known: Near) -> bool:
+    """Whether the cosines of so few turns are known that the farthest of them is the median."""
+    return turns > 4 * len(known[0])
 
 
 def _spread(near: Numbers, middle: float, most: float) -> Numbers:

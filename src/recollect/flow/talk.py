@@ -24,14 +24,14 @@ _TIME: Final = word_set(
 _HAPPENED: Final = word_set("happened happen remember recall")
 """Words that ask for the talk only where they name a time: "What do you remember from yesterday?"."""
 _DONE: Final = re.compile(
-    r"\b(?:did (?:i|we) (?:do|get up to)|(?:was|were) (?:i|we) (?:doing|up to)"
-    r"|have (?:i|we) (?:done|been (?:doing|up to)))\b(?! before)"
+    r"\b(?:did (?:i|we) (?:do|work on|get up to)|(?:was|were) (?:i|we) (?:doing|working on|up to)"
+    r"|have (?:i|we) (?:done|worked on|been (?:doing|working on|up to)))\b(?! before)"
 )
 """Words that do so, too: "What did I do in July?"."""
 _LITTLE: Final = word_set(
     """what whats s which who did do does have has had we i you us me my our your was were is are been the a an of in on
     at about with each other to so and please again all else thing things that this it can could would remind know
-    from just here then now back up there any anything something ok hey hi doing done get"""
+    from just here then now back there any anything something ok hey hi"""
 )
 _ALL: Final = _TALK | _TIME | _HAPPENED | _LITTLE | WEEKDAYS.keys()
 
@@ -48,7 +48,7 @@ def asks_of_talk(question: str) -> bool:
     """Whether a question asks what was said, at some time or at all, and names no topic."""
     text = question[:1_000].lower()
     undated = _DATE.sub("", text)
-    words = _WORD.findall(undated)
+    words = _WORD.findall(_DONE.sub("", undated))
     happened = not _HAPPENED.isdisjoint(words) or _DONE.search(undated)
     timed = undated != text or not (_TIME | WEEKDAYS.keys()).isdisjoint(words)
     asks = not _TALK.isdisjoint(words) or (happened and timed)

@@ -225,14 +225,35 @@ class Columns:
         after = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
         return np.repeat(places, many) + after, np.repeat(cosines, many)
 
-    def with_passages(self, near: Near, index: Index, positions: Places, cosines: Numbers) -> Near:
-        """The same with passages of long messages by their own cosines, whose items are at these positions."""
+    def with_passages(self, near: Near, index: Index, positions: Places, cosines: Numbers, most: int) -> Near:
+        """The same with passages of long messages by their own cosines, whose items are at these positions.
+
+        A message's vector is of its beginning, and says little of another passage. That is no nearer than the farthest
+        known of its message, nor than the farthest of all where there may be more than the `most` asked for.
+        """
         if not self._items.keys() >= set(positions.tolist()):
             self._find_items(index)
         found = np.array([self._items.get(position, -1) for position in positions.tolist()], np.int64)
         there = (found >= 0) & (found < len(self))
+        found, cosines = found[there], cosines[there]
+        farthest = np.full(len(self), np.inf)
+        if len(positions) >= most:
+            farthest[self._begins(np.fromiter(self.spans, np.int64))] = cosines.min(initial=np.inf)
+        np.minimum.at(farthest, self._begins(found), cosines)
         rest = ~np.isin(near[0], found)
-        return np.concatenate((near[0][rest], found[there])), np.concatenate((near[1][rest], cosines[there]))
+        places, others = near[0][rest], near[1][rest]
+        others = np.minimum(others, farthest[self._begins(places)])
+        return np.concatenate((places, found)), np.concatenate((others, cosines))
+
+    def openings(self) -> Places:
+        """The places of all turns, of a long message that of its first passage."""
+        places: Places = np.arange(len(self))
+        return np.flatnonzero(self._begins(places) == places)
+
+    def _begins(self, places: Places) -> Places:
+        """Where the messages of these turns begin: with their first passage."""
+        held = self._positions[: len(self)]
+        return np.searchsorted(held, held[places])
 
     def _find_items(self, index: Index) -> None:
         """Note where in the index the passages are that were not there before."""

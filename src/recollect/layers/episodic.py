@@ -89,11 +89,14 @@ class Episodic:
         They come as up to `k` conversations, each under its dates; those that are next in rank come marked as out. One
         of several conversations is that of the turn that answers best, whoever said it.
         Messages that the context shows, all of session `here`, are not among them, nor are the same words from
-        elsewhere: those that may be shown are `said`. A question about the talk itself goes by time alone.
+        elsewhere: those that may be shown are `said`. A question about the talk itself goes by time alone, and what was
+        said at the time that it names is of any number of conversations.
         """
         if asks_of_talk(asked.text):
             asked = replace(asked, by_time=True)
         ranking = self.ranker.rank(asked)
+        if ranking.then:
+            k = None
         nothing = not asked.by_time and self.ranker.is_off_topic(ranking, self.floor)
         whoever = None if ranking.whoever is None or asked.by_time else replace(ranking, scores=ranking.whoever)
         matter = set(query_words(asked.text))

@@ -29,10 +29,11 @@ from recollect.flow.rank import (
     dated,
     is_by_chance,
     matching,
+    nearer_half,
     score,
 )
 from recollect.flow.talk import asks_of_assistant
-from recollect.flow.when import periods, with_days
+from recollect.flow.when import Period, periods, with_days
 from recollect.frozen import EMPTY
 from recollect.layers.columns import PASSAGE, Columns
 from recollect.store import ANY, MESSAGE, Filter, Store
@@ -62,7 +63,7 @@ class Asked:
     """A question, when it is asked, where its answer may lie, and how much newness counts.
 
     `days` are dates of the user's life that the question may name: "my birthday" is "9 November". `by_time` says that
-    its words and meaning don't count: it asks what was said lately, or on a day.
+    its words and meaning don't count: it asks what was said lately or, where something was, on the days that it names.
     """
 
     text: str
@@ -79,8 +80,9 @@ class Ranking:
     """Every turn's score; `columns` has the turns, and `places` those that are meant, where that is not all.
 
     `vector` is the question's by the embedder in use, where turns have vectors of that one; `unheard` is the part of
-    the question that was never said; `matching` says that only turns that match are meant. `whoever` says how well each
-    turn answers, whoever said it, where the user's own words are preferred.
+    the question that was never said; `matching` says that only turns that match are meant, `then` that they are all
+    of the time that is asked for. `whoever` says how well each turn answers, whoever said it, where the user's own
+    words are preferred.
     """
 
     scores: Numbers
@@ -90,6 +92,7 @@ class Ranking:
     unheard: float = 0.0
     places: Places | None = None
     matching: bool = False
+    then: bool = False
     whoever: Numbers | None = None
 
     @property
@@ -163,12 +166,10 @@ class Ranker:
             turns = columns.turns(asked.at.utcoffset() or timedelta())
             question = _question(columns, asked, words, named, near)
             relevance = _relevance(question, len(columns))
-            part, places = 0.0 if named else _unheard(columns, words, question, turns), None
-            if only_matching and not _has_meaning(question):
-                every_word = replace(question, postings=columns.holding(query_words(asked.text)))
-                places = matching(turns, every_word)
+            part = 0.0 if named else _unheard(columns, words, question, turns)
+            places, then = _meant(columns, turns, question, asked, only_matching)
             scores, whoever = score(turns, question)
-            ranking = Ranking(scores, columns, relevance, vector, part, places, only_matching, whoever)
+            ranking = Ranking(scores, columns, relevance, vector, part, places, only_matching, then, whoever)
             return ranking if asked.within.session is None else ranking.within([asked.within.session])
 
     def is_off_topic(self, ranking: Ranking, floor: float) -> bool:
@@ -230,7 +231,7 @@ class Ranker:
             found = columns.known(*index.nearest_positions(columns.scope, vector, model, k, where=where))
             if columns.spans:
                 passages = index.nearest_positions(columns.scope, vector, model, k, where=PASSAGES)
-                found = columns.with_passages(found, index, *passages)
+                found = columns.with_passages(found, index, *passages, k)
             return columns.in_latin(found) if model in ENGLISH else found
 
         near, *former = (nearest(*each) for each in vectors)
@@ -262,6 +263,40 @@ def _unheard(columns: Columns, words: list[str], question: Question, turns: Turn
     if not _has_meaning(question) or (question.periods and dated(turns.day, question.periods).any()):
         return 0.0
     return unheard(columns.holders(words), len(columns))
+
+
+def _meant(
+    columns: Columns, turns: Turns, question: Question, asked: Asked, only_matching: bool
+) -> tuple[Places | None, bool]:
+    """The places of the turns that are meant, None where all are; and whether they are those of the time asked for."""
+    if asked.by_time:
+        then = _said_then(columns, turns, question.periods)
+        return (then, True) if len(then) else (columns.openings(), False)
+    if only_matching and not _has_meaning(question):
+        return matching(turns, replace(question, postings=columns.holding(query_words(asked.text)))), False
+    return _without_other_passages(columns, turns, question) if columns.spans else None, False
+
+
+def _said_then(columns: Columns, turns: Turns, periods: Sequence[Period]) -> Places:
+    """What was said in these periods or soon after, of a long message its beginning."""
+    said = columns.openings()
+    return said[dated(turns.day[said], periods) > 0]
+
+
+def _without_other_passages(columns: Columns, turns: Turns, question: Question) -> Places:
+    """All turns but the passages of long messages that nothing speaks for: no word of the question, nor its meaning.
+
+    On the days that it names, the beginning of a long message counts as well.
+    """
+    there = np.ones(len(columns), np.bool_)
+    there[list(columns.spans)] = False
+    if question.periods:
+        there[_said_then(columns, turns, question.periods)] = True
+    for held in question.postings:
+        there[held] = True
+    if question.meaning is not None and len(question.meaning[0]):
+        there[nearer_half(len(columns), question.meaning)] = True
+    return np.flatnonzero(there)
 
 
 def _has_meaning(question: Question) -> bool:

@@ -295,7 +295,8 @@ def _sharing(
 ) -> list[tuple[str, str]]:
     """The facts and lines that share words with the question, rare ones above all; in their order, with their headings.
 
-    The same question, asked before, is no answer, unless it got one; others are only where there is nothing else.
+    The same question, asked before, is no answer, unless it got one; others are only where there is nothing else, or
+    where they got one and share more than what was told.
     """
     if telling <= _ALL_COMMON:
         return []
@@ -322,7 +323,12 @@ def _sharing(
             sources = [one for one in sources if not one.fact or (looked_for - names) & one.words]
     weighed = [(fsum(1 / places[word] for word in looked_for & source.words), source) for source in sources]
     found = [pair for pair in weighed if pair[0]]
-    found = [pair for pair in found if not pair[1].asks] or found
+    told = max((worth for worth, one in found if not one.asks), default=0.0)
+    found = [
+        (worth, one)
+        for worth, one in found
+        if not one.asks or (worth > told and (not told or reply_to(others, one.place)))
+    ]
     best = sorted(range(len(found)), key=lambda n: -found[n][0])[:MOST]
     kept = [found[n][1] for n in sorted(best) if found[n][0] >= found[best[0]][0] / 2]
     return list(dict.fromkeys(told for one in kept for told in _with_reply(question, one, looked_for, others)))
