@@ -16,7 +16,7 @@ from recollect.flow.talk import asks_of_talk
         "What did I tell you on May 3rd, 2024?", "what did we discuss on the 3rd of May", "What did I say in 2024?",
         "What did we talk about on 2024-05-01?", "What happened in July?", "what happened on Monday",
         "What did I do in July?", "What was I doing on 3 May?", "what have we been up to lately",
-        "What did we do on Friday?",
+        "What did we do on Friday?", "Give me a recap of last week", "Can you summarise everything from August?",
     ],
 )  # fmt: skip
 def test_a_question_without_a_topic_is_about_the_talk(question: str) -> None:
@@ -30,7 +30,7 @@ def test_a_question_without_a_topic_is_about_the_talk(question: str) -> None:
         "What did Nadia tell you?", "Tell me a joke", "Do you remember me?", "", "?", "say " * 20_000,
         "What happened?", "What did I do in Oslo?", "What did I do?", "What did I do before?",
         "What do I do on Monday?", "What did I do with the keys yesterday?", "What did I say about 1984?",
-        "What did I say about 3 tickets?",
+        "What did I say about 3 tickets?", "Summarize this", "Give me a summary of the meeting last week",
     ],
 )  # fmt: skip
 def test_any_other_is_not(question: str) -> None:

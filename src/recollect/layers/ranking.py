@@ -30,6 +30,7 @@ from recollect.flow.rank import (
     is_by_chance,
     matching,
     score,
+    throughout,
 )
 from recollect.flow.talk import asks_of_assistant
 from recollect.flow.when import periods, with_days
@@ -79,7 +80,8 @@ class Ranking:
     """Every turn's score; `columns` has the turns, and `places` those that are meant, where that is not all.
 
     `vector` is the question's by the embedder in use, where turns have vectors of that one; `unheard` is the part of
-    the question that was never said; `matching` says that only turns that match are meant.
+    the question that was never said; `matching` says that only turns that match are meant, and `throughout` that they
+    are those of a period, spread over it.
     """
 
     scores: Numbers
@@ -89,6 +91,7 @@ class Ranking:
     unheard: float = 0.0
     places: Places | None = None
     matching: bool = False
+    throughout: bool = False
 
     @property
     def count(self) -> int:
@@ -167,6 +170,9 @@ class Ranker:
                 places = matching(turns, every_word)
             scores = score(turns, question)
             ranking = Ranking(scores, columns, relevance, vector, part, places, only_matching)
+            if asked.by_time and len(days := throughout(turns, scores, question.periods)):
+                scores[days] = np.linspace(1, 0, len(days), endpoint=False)
+                ranking = replace(ranking, places=days, throughout=True)
             return ranking if asked.within.session is None else ranking.within([asked.within.session])
 
     def is_off_topic(self, ranking: Ranking, floor: float) -> bool:
