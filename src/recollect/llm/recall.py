@@ -290,7 +290,7 @@ def _due(question: str, facts: Sequence[Fact], at: datetime) -> list[Fact]:
 
 
 def _talked(question: str, lines: Sequence[Line], at: datetime) -> list[Line]:
-    """What the user said in the conversations that memory recalls; throughout the days that the question names, if any."""
+    """What the user said in the conversations that memory recalls, or throughout the days that the question names."""
     said = [line for line in lines if line.text.startswith("user: ") and not line.text.endswith("?")]
     earlier = [line for line in said if line.heading == _RECALLED]
     named = periods(question, at.date())

@@ -1,7 +1,7 @@
 """Facts from what a user says of themselves, by rules: no model, no network, and rather nothing than something wrong.
 
 text ──► corrections ──► prose: own words, by clause
-clause ──► names, profile, life, food, relations, likes, preferences, plans, mood ──► Found
+clause ──► names, profile, work, life, food, relations, likes, preferences, plans, mood ──► Found
 Statements of all messages ──► known: what stands, what is past
 """
 
@@ -29,6 +29,7 @@ from recollect.flow.facts.profile import profile
 from recollect.flow.facts.prose import Clause, told
 from recollect.flow.facts.relations import in_passing, relations
 from recollect.flow.facts.wording import word_set
+from recollect.flow.facts.work import work
 from recollect.types import with_zone
 
 __all__ = ["Found", "Known", "Statement", "amended", "extract", "known", "noted"]
@@ -39,8 +40,8 @@ def _wishes(clause: Clause) -> Iterable[Found]:
 
 
 _Rules = tuple[Callable[[Clause], Iterable[Found]], ...]
-_OF_MINE: Final[_Rules] = (names, profile, life, food, relations, _wishes, plans, mood)
-_OF_OTHERS: Final[_Rules] = (names, profile, life, in_passing, _wishes, plans, mood)
+_OF_MINE: Final[_Rules] = (names, profile, work, life, food, relations, _wishes, plans, mood)
+_OF_OTHERS: Final[_Rules] = (names, profile, work, life, in_passing, _wishes, plans, mood)
 _MINE: Final = word_set("i im ive id we weve my our")
 _OTHERS: Final = word_set(
     """you please just everyone everybody friends people call calls it its this that name names myself as

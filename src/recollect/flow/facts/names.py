@@ -11,10 +11,11 @@ from recollect.flow.facts.forenames import FORENAMES
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.people import KEYS
 from recollect.flow.facts.phrases import Phrase, given, name, place_name
-from recollect.flow.facts.profile import AS_FROM, NO_NAME, PROFILE, STOP, around_role, lasts
+from recollect.flow.facts.profile import AS_FROM, NO_NAME, PROFILE, STOP, lasts
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
 from recollect.flow.facts.wording import any_of, rule
+from recollect.flow.facts.work import around_role
 
 _NAME: Final = rule(r"my (?:full |first |real |legal |good )?name(?: is|'s) (?:actually |now |spel(?:led|t) )?(?=\w)")
 _CALLED: Final = rule(

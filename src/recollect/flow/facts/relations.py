@@ -25,10 +25,11 @@ from recollect.flow.facts.people import (
     SEEN,
 )
 from recollect.flow.facts.phrases import Phrase, firm, given, name, place_name, slug, things
-from recollect.flow.facts.profile import AS_ROLE, NO_NAME, NUMBER, PROFILE, STOP, birthday, lasts, read_after, years
+from recollect.flow.facts.profile import NO_NAME, NUMBER, PROFILE, STOP, birthday, lasts, read_after, years
 from recollect.flow.facts.prose import NAMES_THEM, Clause
 from recollect.flow.facts.roles import role
 from recollect.flow.facts.wording import any_of, rule, small
+from recollect.flow.facts.work import AS_ROLE
 
 _KIN: Final = PEOPLE - {*FRIENDS.values(), *COUPLES.values(), *SEEN.values()}
 _WHO: Final = f"({'|'.join(sorted(KEYS, key=len, reverse=True))})"
