@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from recollect.answers import FACT_TYPES
 from recollect.flow.facts import Found, extract
-from recollect.flow.facts.prose import MAX_TEXT
+from recollect.flow.facts.voice import MAX_TEXT
 
 from .scores import SAID, SETS, Utterance, labels, rows, score, utterances
 

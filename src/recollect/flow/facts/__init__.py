@@ -1,6 +1,6 @@
 """Facts from what a user says of themselves, by rules: no model, no network, and rather nothing than something wrong.
 
-text ──► corrections ──► prose: own words, by clause
+text ──► corrections ──► voice: own words ──► prose: by clause
 clause ──► names, profile, work, life, food, relations, likes, preferences, plans, mood ──► Found
 Statements of all messages ──► known: what stands, what is past
 """

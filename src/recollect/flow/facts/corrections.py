@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from recollect.flow.days import DAY, MONTH
-from recollect.flow.facts.prose import MAX_TEXT
+from recollect.flow.facts.voice import MAX_TEXT
 from recollect.flow.facts.wording import rule, small
 
 Cuts = tuple[tuple[int, int], ...]

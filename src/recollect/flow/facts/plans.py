@@ -14,7 +14,8 @@ from recollect.flow.days import DAY, MONTH, WEEKDAY
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.people import KEYS, SEEN
 from recollect.flow.facts.places import PLACE
-from recollect.flow.facts.prose import GAP, Clause
+from recollect.flow.facts.prose import Clause
+from recollect.flow.facts.voice import GAP
 from recollect.flow.facts.wording import HOUR, any_of, rule
 
 ACTION: Final[FactType] = "action_item"
