@@ -48,7 +48,8 @@ _OTHERS: Final = word_set(
     can could will would always never don dont do stop keep give make use using write answer reply respond be avoid
     include including format speak talk send explain show your these the
     remind add put help gotta cancel drop delete remove forget they on by in next tomorrow tonight
-    thank thanks many no there nevermind for at tools"""
+    thank thanks many no there nevermind for at tools first last was whenever
+    appointment interview exam test viva meeting surgery dentist doctor flight deadline job driving final"""
 )
 """The words that a clause about the user begins with, apart from names."""
 _BY_NAME: Final[_Rules] = (in_passing, likes)

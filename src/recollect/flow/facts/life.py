@@ -94,7 +94,7 @@ _KINDS: Final[tuple[tuple[FactType, str, re.Pattern[str], re.Pattern[str], re.Pa
 _WHOLE: Final = (
     rf"(?=\s*(?:[.,!;:){EMOJI}]|$|"
     + any_of(
-        """and & any but so because since for in at on with to as twice once three every now btw lol rn part-?time
+        """and & any but so because since for in at on with by to as twice once three every now btw lol rn part-?time
         part_time last mostly lately myself n cuz online too professionally competitively"""
     )
     + r"\b|& ))"
@@ -107,13 +107,14 @@ _PASSING: Final = rule(
 _MORE: Final = rule(r"(?:, (?:and )?| and | & )(?:the )?")
 _AT_SCHOOL: Final = rule(
     rf"i (?:studied|study|did my (?:degree|phd|master's|bachelor's|masters))(?: {_SUBJECTS})? at ",
-    rf"{AM} (?:studying|doing an? (?:phd|master's|masters|bachelor's|degree))(?: in)?(?: {_SUBJECTS})? at ",
+    rf"{AM} (?:studying|doing (?:an?|my) (?:phd|master's|masters|msc|bachelor's|degree))(?: in)?"
+    r"(?: (?!at\b)[\w-]+){0,3} at ",
     r"i (?:have )?graduated(?: in \w+)? from ",
     r"i went to (?=(?:the )?(?-i:[A-Z])[^.,;!?]{1,40}\b(?-i:University|College|Polytechnic|State)\b)"
     r"(?!.*\b(?:for|to)\b)",
 )
 _LOOKS: Final = "(?:(?:old|used|second-?hand|new|red|blue|black|white|silver|grey|gray|green) )?"
-_DRIVE: Final = rule(rf"(?:{_WE} drive|(?:my|our) (?:(?:new|current|family) )?car is) (?:an? |the )?{_LOOKS}")
+_DRIVE: Final = rule(rf"(?:{_WE} drive|(?:my|our) (?:(?:new|current|family) )?car(?: is|'s)) (?:an? |the )?{_LOOKS}")
 _DRIVE_NO_MORE: Final = rule(
     f"(?:{_NO_MORE.format('drive', 'driving')} |{_DROPPED.format('drive')})(?:an? |the )?",
     rf"(?:i|we)(?:'ve| have)?(?: (?:just|finally|now))? (?:sold|scrapped|traded in|got rid of) (?:my|our|the) {_LOOKS}",
@@ -212,7 +213,7 @@ _ZONE: Final = (
 _TIMEZONE: Final = rule(
     rf"my time ?zone is (?:the )?{_ZONE}\b(?! (?:in|on) the\b)",
     rf"{AM} (?:in|on) (?:the )?{_ZONE} time(?: ?zone)?\b",
-    rf"{AM} on (?-i:(UTC|GMT|EST|CST|MST|PST|CET|BST|IST|JST)\b)(?=\s*(?:[.,!;]|$|btw\b))",
+    rf"{AM} (?:in|on) (?-i:(UTC|GMT|EST|CST|MST|PST|CET|BST|IST|JST)\b)(?=\s*(?:[.,!;]|$|(?:btw|so|and|but)\b))",
 )
 
 
@@ -227,8 +228,9 @@ _NO_CITIZEN: Final = rule(
 )
 _NATION: Final = rule(_A_NATION)
 _MAY_TELL: Final = small(
-    "play|teach|taught|learn|stud|driv|car is|born|liv|mail|pronoun|zone| on |graduat|went to|major|degree|phd|master"
-    "|passport|citizen|nationality|bachelor|reach me|contact me|bought|sold|scrapped|traded|rid of"
+    "play|teach|taught|learn|stud|driv|car is|car'?s |born|liv|mail|pronoun|zone| time|graduat|went to|major|degree|phd"
+    "|master| (?:in|on) (?:utc|gmt|[ecmp]st|cet|bst|ist|jst)|passport|citizen"
+    "|nationality|bachelor|reach me|contact me|bought|sold|scrapped|traded|rid of"
 )
 _MAY_REPEAT: Final = small(
     "every|each |times|[0-9]x |once|twice|weekends|days|in the |ly |always|before work|after work"

@@ -41,19 +41,25 @@ _DISLIKES: Final = rule(
     f"{_AM}{_SO} not (?:an? )?(?:(?:big|huge|really an?) )?fan of ",
     f"{_AM}{_SO} not (?:really )?(?:into|interested in|fond of|keen on) ",
 )
+_FAN: Final = rule(
+    rf"{_AM}{_SO} an? (?:(?:big|huge|massive|lifelong|die-?hard|proud) )*((?-i:[A-Z])[\w'&-]*(?: [\w'&-]+){{0,2}}?) "
+    r"(?:fan|supporter)(?=\s*(?:[.,!;)]|$|(?:and|but|so|since)\b))"
+)
+"""Whose fan someone is: "a huge Liverpool fan"."""
 _BORING: Final = rule(
     rf"i find ([\w-]{{2,20}}(?: [\w-]{{2,20}})?){_SO} (?:boring|dull|tedious|disgusting|annoying)"
     r"(?=\s*(?:[.,!;)]|$|and\b))"
 )
 _LIKES_NO_MORE: Final = rule(
     "i no longer (?:like|love|enjoy) ",
+    r"i used to (?:like|love|enjoy) (?=[^.;!?]{2,40} but (?:not|i don't) (?:[^.;!?]{0,20} )?any ?more\b)",
     "i(?:'ve| have)? (?:stopped|quit) (?:liking|loving|enjoying) ",
     f"{_AM} no longer (?:into|interested in|an? fan of|fond of) ",
 )
 _OR: Final = rule(",? or ")
 _ANY_MORE: Final = rule(r"\s+(?:any ?more|any longer)\b")
 _FAVORITE: Final = rule(
-    r"my (?:all-time |new |current )?fav(?:e|ou?rite)? ([\w-]{2,20}(?: [\w-]{2,20})?) "
+    r"my (?:all[- ]time |new |current )?fav(?:e|ou?rite)? ([\w-]{2,20}(?: [\w-]{2,20})?) "
     "(?:is|are|has always been|has to be) (?:actually |now |definitely |probably )?"
 )
 _IS_FAVORITE: Final = rule(
@@ -89,6 +95,8 @@ def likes(clause: Clause) -> Iterator[Found]:
         yield from _each(clause, "likes" if no_more else "dislikes", what, ended=no_more)
     elif match := _BORING.match(text):
         yield from _each(clause, "dislikes", _objects(text[: match.end(1)], match.start(1)))
+    elif match := _FAN.match(text):
+        yield from _each(clause, "likes", [Phrase(match[1], match.end())])
     elif match := _LIKES.match(text):
         yield from _each(clause, "likes", _objects(text, match.end()))
     else:

@@ -30,7 +30,9 @@ SEVERAL: Final = {
 }  # fmt: skip
 PETS: Final = {
     "dog": "dog", "cat": "cat", "puppy": "dog", "kitten": "cat", "horse": "horse", "parrot": "parrot",
-    "rabbit": "rabbit", "hamster": "hamster", "tortoise": "tortoise", "pony": "pony",
+    "rabbit": "rabbit", "bunny": "rabbit", "pony": "pony",
+    **{pet: pet for pet in ("hamster", "guinea pig", "tortoise", "turtle", "goldfish", "budgie", "parakeet", "ferret",
+                            "gecko", "snake", "lizard", "hedgehog")},
     **dict.fromkeys(
         ("golden retriever", "labrador", "german shepherd", "border collie", "poodle", "beagle", "dachshund", "corgi",
          "greyhound", "husky", "pug", "spaniel", "whippet", "chihuahua"),

@@ -58,13 +58,30 @@ _EVENT: Final = any_of(
     """appointment meeting interview exam test flight call deadline party wedding class lesson presentation conference
     trip checkup check-up surgery operation date concert game match race marathon reservation booking dinner lunch
     breakfast webinar workshop hearing viewing viva audition rehearsal recital reunion vacation holiday session demo
-    visit course lecture tour"""
+    visit course lecture tour (?:first|last)_day"""
 )
+_EXPIRES: Final = (
+    any_of(
+        "visa passport contract lease subscription licen[cs]e insurance warranty membership permit trial certificate"
+    )
+    + " (?:expires|ends|runs out|renews|is up for renewal)"
+)
+_WHERE: Final = r"(?: (?:at|with|in|to)(?: [\w'.-]+){1,3}?)?"
+_EVENT_ALONE: Final = rule(
+    r"(?:(?:job|driving|final|dentist|doctor'?s) )?"
+    + any_of("appointment interview exam test viva meeting surgery dentist doctor flight deadline (?:first|last)_day")
+    + _WHERE
+    + rf" (?=(?:on |this |next )?(?:the \d|tomorrow|tmrw|{WEEKDAY}|{MONTH} \d|\d+(?:st|nd|rd|th)? {MONTH}))"
+)
+_NO_MORE_SAID: Final = rule(r",?(?: at)?(?: \d[\d:.]*(?: ?[ap]m)?)?\s*(?:[.,!;]|$)")
+"""An event that is named with its day and no more is a plan: "Exam on Monday"."""
 _HANDED_IN: Final = any_of("thesis dissertation essay paper report assignment homework project application")
 _BEGINS: Final = any_of("leaves starts begins takes_place")
 _HAVE_EVENT: Final = rule(
     rf"(?:i|we)(?:{_ALSO} have|(?:'ve| have){_ALSO} got) (?:an? |my |our )?(?!no )(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b)",
-    rf"(?:my|our) (?:next )?(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b(?: (?:at|with|in|to) [\w'-]+)? (?:is|{_BEGINS})\b)",
+    rf"(?:my|our) (?:next )?(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b{_WHERE} (?:is|{_BEGINS})\b)",
+    rf"(?:my|our) (?=(?:[\w'-]+ ){{0,2}}{_EXPIRES}\b)",
+    rf"{_WE_ARE} (?:training|preparing|studying|revising) for (?:an? |my |our |the )?(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b)",
     rf"(?:my|our) (?=(?:[\w'-]+ ){{0,2}}{_HANDED_IN} is due\b)",
 )
 _BOOKED: Final = rule(
@@ -248,6 +265,10 @@ def _dated(clause: Clause, start: int = 0, day: date | None = None) -> Iterator[
         yield from _item(clause, match.start(match.lastindex or 1), dated=True, day=day)
     elif " start" in text and (match := _START.match(text, start)):
         yield from _start(clause, match)
+    elif clause.first and (match := _EVENT_ALONE.match(text)):
+        when = _days(text[match.end() :], clause.at.date())
+        if when and when[0] == 0 and _NO_MORE_SAID.match(text, match.end() + when[1]):
+            yield from _item(clause, 0, dated=True)
 
 
 def _start(clause: Clause, match: re.Match[str]) -> Iterator[Found]:

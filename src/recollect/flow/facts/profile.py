@@ -69,7 +69,8 @@ _SEASON: Final = any_of("week weekend month summer winter spring autumn fall sem
 _WITHIN: Final = r"(?:(?! (?:and|but|so|because|since|as of|which|where|who|to)\b)[^,.;!?\x00]){0,40}?"
 _PASSING: Final = rule(
     rf"{_WITHIN} (?:this {_SEASON}|for the {_SEASON}|during the {_SEASON}|today|tonight|until|till|unless|when(?:ever)?"
-    r"|half (?:of )?the (?:time|year)|in (?:training|spirit|the shower|my dreams|another life)|at heart)\b",
+    r"|half (?:of )?the (?:time|year)|in (?:training|spirit|the shower|my dreams|another life)|at heart"
+    r"|by (?:training|education))\b",
     r"[^.;!?\x00]{0,40} (?:and|but) (?:then )?(?:left|retired|quit|came back|moved back)\b"
     r"(?=\s*[.,!;]|$| (?:in|after|again|there|it)\b)",
 )
@@ -80,14 +81,16 @@ _NOT_FOR_GOOD: Final = rule(
 )
 _LEFT_PLACE: Final = rule(
     "(?:i|we) no longer live in ",
-    r"(?:i|we) (?:don't|do not) live in (?=.{1,60}\bany ?more\b)",
+    r"(?:i|we) (?:don't|do not) live in (?=(?-i:[A-Z]))(?![^.,;!?]* (?:full-time|all year|permanently)\b)",
     "(?:i|we)(?:'ve)? moved (?:out of|away from) ",
     rf"{_HAVE} (?:moved|relocated) from (?=.{{2,60}}? to\b)",
 )
 _LASTING: Final = frozenset({"place", "company", "role"})
 _TO: Final = rule(" to ")
 _FROM: Final = rule(
-    f"{AM} from ", "i (?:originally )?come from ", "i (?:was (?:born and raised|born|raised)|grew up) in "
+    f"{AM} from ",
+    "i (?:originally )?come from ",
+    r"i (?:was (?:born and raised|born(?: in \d{4})?|raised)|grew up) in ",
 )
 
 AS_FROM: Final = rule(",?(?: originally)? from ")
@@ -131,7 +134,7 @@ LANGUAGE: Final = rule(rf"((?:British |American |Brazilian )?{LANGUAGES})\b")
 _SPEAK: Final = rule(
     "i (?:also )?speak (?:fluent |some |a little |basic |both )?",
     "my (?:native|first) language is |my mother tongue is ",
-    "i(?:'m| am) (?:fluent in|a native speaker of) ",
+    rf"i(?:'m| am) (?:fluent in |a native speaker of |an? (?:native )?(?={LANGUAGES} speaker\b))",
 )
 _AND_SPEAK: Final = rule("(?:,? and|,) (?:also )?(?:fluent |some |a little |a bit of |basic )?")
 

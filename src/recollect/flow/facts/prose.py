@@ -80,12 +80,15 @@ _NOT_OF_ANOTHER: Final = r"(?![^.!?]*, (?:(?-i:[A-HJ-Z]|I\w)|(?:he|she|it|they|t
 _NO_SUBJECT: Final = {
     "I ": rule(
         r"(?:(?:(?:just|recently|finally) )?(?:moved|relocated|switched) (?:to|from)"
-        rf"|(?:just|recently|finally) (?:started|joined|turned|got)|turned \d\d)\b{_NOT_OF_ANOTHER}",
-        r"(?:can't|cannot) (?:stand|eat|drink|have)\b",
+        rf"|(?:just|recently|finally) (?:started|joined|turned|got)|turned \d\d|(?:quit|lost) my job"
+        rf"|got (?:laid off|fired|let go|made redundant|promoted|engaged|married|hired|the job))\b{_NOT_OF_ANOTHER}",
+        r"(?:can't|cannot) (?:stand|eat|drink|have)\b|(?:really )?(?:need|have) to [a-z]|prefer [a-z]",
     ),
+    "I've ": rule(r"been (?:playing|learning|living in|working (?:at|for|as|in))\b"),
     "I'm ": rule(
+        r"(?:flying|moving|heading|travell?ing|going|off) to |leaving for |getting married ",
         r"(?:(?:not )?(?:an? )?(?:(?:big|huge|massive) )?fan of"
-        rf"|(?:absolutely |totally )?obsessed with|allergic to)\b{_NOT_OF_ANOTHER}"
+        rf"|(?:absolutely |totally )?obsessed with|allergic to)\b{_NOT_OF_ANOTHER}",
     ),
     "I'm a ": rule(
         r"(?!(?:the|my|our|your|his|her|another|every|no|any|some|it's|this)\b)(?:[a-z-]+ ){1,4}here\s*[.,!]"
@@ -112,7 +115,8 @@ _OPENING: Final = rule(
 )
 _FROM_NOW_ON: Final = rule(r"\b(?:from now on|going forward|in (?:the )?future)\b")
 _REQUEST: Final = rule(
-    r"(?:can|could|will|would) (?:you|u) (?:please |pls )?(?:remind me|stop [a-z]+ing|always|from now on|keep your)\b"
+    r"(?:can|could|will|would) (?:you|u) (?:please |pls )?(?:(?:remind me|stop [a-z]+ing|always|keep your)\b"
+    r"|(?=[^?]{0,80}\bfrom now on\b))"
 )
 """A question that asks for something to be done, from now on or on a day."""
 _ASKS: Final = rule(

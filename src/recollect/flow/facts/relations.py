@@ -76,7 +76,7 @@ _EACH_AGED: Final = rule(
     rf"(?:(?: is| who is|,) | \(){NUMBER}(?: years?[- ]old| yo)?(?:\)|(?= &)|{STOP})(?!,? (?:and|&) {NUMBER}\b)"
 )
 _NOT: Final = rule(",? (?:and )?not ")
-_MARRIED: Final = rule("i(?:'m| am)(?: now| happily)? (married|engaged) to ")
+_MARRIED: Final = rule("i(?:'m| am|(?:'ve)?(?: just)? got)(?: now| happily)? (married|engaged) to ")
 _NAMED: Final = rule("(?:'s name is|'s called| is called| is named|'s first name is) ")
 _NAMES_IN_IAN: Final = any_of(
     """brian adrian julian vivian lillian gillian jillian damian sebastian bastian fabian marian florian kilian killian
@@ -113,7 +113,7 @@ _BORN: Final = rule(
     "(?:'s birthday is|'s birthday's)(?: on)?(?: the)? ", f"(?: turns| will turn| is turning) {NUMBER} on (?:the )?"
 )
 _LIVES: Final = rule(
-    f"{_STILL} (?:lives?|resides?|(?:is|are) living|(?:is|are) based) in ",
+    f"{_STILL} (?:lives?|resides?|(?:is|are) living|(?:is|are) based)(?: alone)? in ",
     f"{_STILL} (?:moved|relocated)(?: (?:back|over))?(?: from [^,.;]{{2,40}}?)? to ",
 )
 _LEFT: Final = rule(r" no longer lives in | (?:doesn't|does not) live in (?=.{1,60}\bany ?more\b)")

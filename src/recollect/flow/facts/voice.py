@@ -27,7 +27,7 @@ DO_WITH_TEXT: Final = any_of(
 )
 NOTES: Final = any_of(
     """update note fyi btw ps correction reminder about_me context background intro fact edit thing introduce_myself
-    changed_jobs misspoke (?:good|great|big)_news"""
+    changed_jobs misspoke wrong (?:good|great|big)_news"""
 )
 """What announces words of one's own; before others, a name and a colon tell who speaks."""
 _TAKEN_OUT: Final = tuple(

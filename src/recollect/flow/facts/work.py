@@ -13,9 +13,19 @@ from recollect.flow.facts.phrases import LINKED, Phrase, firm, place_name, thing
 from recollect.flow.facts.profile import AM, AS_FROM, BASED, LATELY, PROFILE, STOP, lasts, read_after
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
-from recollect.flow.facts.wording import rule
+from recollect.flow.facts.wording import any_of, rule
 
-_HOW: Final = "(?: (?:part-time|full-time|remotely|here|from home))?"
+_HOW: Final = r"(?: (?:part-time|full-time|remotely|here|from home|(?:since|for) \w+ (?:years?|months?)))?"
+_NO_WORKPLACE: Final = any_of(
+    """universit\\w+ uni college school academy camp festival beach park resort kindergarten disney\\w* glastonbury
+    coachella burning_man oxford cambridge harvard hogwarts"""
+)
+_DAY_AT: Final = (
+    "(?:(?:(?:it |today |that )?(?:was|is)|it's|today's|i(?:'ve)?(?: just)? (?:had|finished)) )?(?:my )?(?:very )?"
+    rf"{{}} (?:day|week|shift) at (?![^.,;!?]{{{{0,40}}}}\b{_NO_WORKPLACE}\b)"
+    r"(?=(?-i:[A-Z])(?:(?!\b(?:was|next|tomorrow|on|in|is)\b)[^.,;!?]){{1,60}}(?:[.,!]|$))"
+)
+"""One has a first day at a school and a festival, too."""
 _WORK: Final = rule(
     rf"i{LATELY} (?:work|started(?: working| a new job)?|got a (?:new )?job|began working){_HOW}"
     r"(?: in [\w-]+(?: [\w-]+)?)? (?:at|for) ",
@@ -23,6 +33,8 @@ _WORK: Final = rule(
     f"(?:i've|i have){LATELY} (?:been working|been employed|started working|started|joined)(?: (?:at|for|by))? ",
     rf"my (?:current |new )?employer is (?=(?-i:[A-Z])[^.,;!]{{1,30}}{STOP})(?!\w+(?:ish|ese|ian|man|can)\b)",
     "i (?:was|got|have been|'ve been) (?:recently |just )?hired by ",
+    _DAY_AT.format("first"),
+    "(?:my|our) (?:start-?up|company|business|agency) is (?:called|named) ",
     rf"i{LATELY} joined (?=[^,.;]{{2,30}} as an?\b)",
     r"(?:i've|i have) been (?:at|with) (?=[^,.;]{2,30} (?:for [\w ]{1,12} years?\b|since \d{4}))",
 )
@@ -48,8 +60,9 @@ _FELL_THROUGH: Final = rule(
 _STARTS: Final = rule(r"[^.!?]*?\bstart(?:s|ing)?\b")
 _LEFT_WORK: Final = rule(
     "i(?: no longer work|(?:'m| am) no longer) (?:at|for|with) ",
-    r"i (?:don't|do not) work (?:at|for) (?=.{1,60}\bany ?more\b)",
+    r"i (?:don't|do not) work (?:at|for) (?=(?-i:[A-Z]))(?![^.,;!?]* (?:as|on)\b)",
     "i(?:'ve)? stopped working (?:at|for) ",
+    _DAY_AT.format("last"),
     r"i(?:'ve| have)? (?:left|quit|resigned from) (?:my job at )?"
     r"(?=[\w']+(?:(?: &)? [\w']+)?\s*(?:[.!]|$|last (?:week|month|year)|in (?:\d{4}|(?-i:[A-Z]))|to join\b"
     r"|after \w+ years?\b|, (?:and |but |so )?(?:now )?(?:i'm|i work|i am)\b|and joined (?-i:[A-Z])))",
@@ -80,7 +93,7 @@ _ROLE: Final = rule(
     rf"{AM} (?=(?:student|head|director|founder|co-founder|ceo|cto|cfo|vp) (?:of|at)\b)",
     r"as an? (?=(?:(?! i\b)[^,]){3,40},? i\b"
     r"(?! (?:want [^.!?]{3,80} so that|was|had|did|went|used|could|\w+ed)(?:n't)?\b))",
-    "i (?:just |recently )?(?:became|got promoted to|was promoted to) (?:an? |the )?",
+    "i(?:'ve| have)? (?:just |recently )?(?:became|(?:got|was|been) promoted to) (?:an? |the )?",
     r"i(?:'ve| have) been an? (?=[^,.;]{3,60} (?:for|since)\b)",
     "my job is (?:being )?an? ",
     rf"i{LATELY} work (?:at|for|in) (?:the|an?|my|our) [\w' -]{{2,40}}? as (?:an? |the )",
