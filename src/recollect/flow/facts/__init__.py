@@ -49,7 +49,8 @@ _OTHERS: Final = word_set(
     include including format speak talk send explain show your these the
     remind add put help gotta cancel drop delete remove forget they on by in next tomorrow tonight
     thank thanks many no there nevermind for at tools first last was whenever
-    appointment interview exam test viva meeting surgery dentist doctor flight deadline job driving final"""
+    appointment interview exam test viva meeting surgery dentist doctor deadline job driving final
+    run check commit push start end sign skip only ask"""
 )
 """The words that a clause about the user begins with, apart from names."""
 _BY_NAME: Final[_Rules] = (in_passing, likes)

@@ -11,9 +11,9 @@ from recollect.answers import FactType
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.likes import INTEREST
 from recollect.flow.facts.phrases import name
-from recollect.flow.facts.preferences import PREFERENCE
 from recollect.flow.facts.profile import AM, LANGUAGES, NATIONS, PROFILE
 from recollect.flow.facts.prose import Clause
+from recollect.flow.facts.wishes import PREFERENCE
 from recollect.flow.facts.wording import EMOJI, any_of, rule, small
 
 _INSTRUMENTS: Final = any_of(

@@ -69,7 +69,7 @@ _EXPIRES: Final = (
 _WHERE: Final = r"(?: (?:at|with|in|to)(?: [\w'.-]+){1,3}?)?"
 _EVENT_ALONE: Final = rule(
     r"(?:(?:job|driving|final|dentist|doctor'?s) )?"
-    + any_of("appointment interview exam test viva meeting surgery dentist doctor flight deadline (?:first|last)_day")
+    + any_of("appointment interview exam test viva meeting surgery dentist doctor deadline (?:first|last)_day")
     + _WHERE
     + rf" (?=(?:on |this |next )?(?:the \d|tomorrow|tmrw|{WEEKDAY}|{MONTH} \d|\d+(?:st|nd|rd|th)? {MONTH}))"
 )

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from recollect.answers import FactType
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import LINKED, name, thing
 from recollect.flow.facts.profile import LANGUAGE
 from recollect.flow.facts.prose import Clause
+from recollect.flow.facts.wishes import CAN_YOU, PREFERENCE, TOOLS, wishes
 from recollect.flow.facts.wording import any_of, rule
 
-PREFERENCE: Final[FactType] = "preference"
-
-_CAN_YOU: Final = "(?:can|could|will|would) (?:you|u) (?:please |pls )?"
 _WANT: Final = (
-    rf"(?:{_CAN_YOU})?"
+    rf"(?:{CAN_YOU})?"
     r"(?:i (?:prefer|like|want|always want|need)|i(?:'d| would) (?:prefer|rather have|rather get|like)"
     r"|i (?:don't|do not) (?:want|like|need)|(?:always |never |please |don't |do not |stop )*"
     + any_of(
@@ -37,12 +34,12 @@ _ABOUT_ANSWERS: Final = rule(
 """About answers in general: "three short replies to this mail" is asked for once."""
 _AS_A_RULE: Final = rule(
     r"\b(?:from now on|in (?:the )?future|going forward|from here on|every time|by default|always(?=\W*$|,))\b",
-    rf"^(?:{_CAN_YOU}|please )?(?:always|never) |^i always want ",
+    rf"^(?:{CAN_YOU}|please )?(?:always|never) |^i always want ",
     r"^(?:please )?(?:always )?explain (?:things|everything)\b",
     r"^(?:please )?(?:answer|reply|respond) (?:only in \w+|in \w+ only)\b",
     r"^(?:please )?(?:write|talk|speak|reply|respond) to me in\b",
     r"\bwhen (?:you )?(?:answer|reply|respond|speak|talk|write|writ)(?:ing)?(?: (?:to|with))? me\b",
-    rf"^(?:{_CAN_YOU})?(?:please )?stop [a-z]+ing\b",
+    rf"^(?:{CAN_YOU})?(?:please )?stop [a-z]+ing\b",
 )
 _NOT: Final = rule(r"\b(?:don't|do not|never|no|not|without|avoid|stop|less|fewer|rather than|instead of|over)\b")
 _ELSE: Final = rule(r"[,;] (?=(?:i|i'm|my|it|it's|she|he|they)\b)")
@@ -70,7 +67,7 @@ _STYLES: Final = {
 _UNITS: Final = rule(r"\b(metric|imperial|celsius|fahrenheit)\b")
 _TONE: Final = rule(r"(?:i prefer|(?:please )?use) an? [\w-]+ tone(?: (?:with|to) me)?\W*$")
 _MY_UNITS: Final = rule(
-    r"(?:please )?use (?:the )?(?:metric|imperial)(?: units| system)?(?:,? please)?\W*$",
+    r"(?:please )?use (?:the )?(?:metric|imperial)(?: units| system)?(?:,? please)?\W*(?:$|(?<=, )i\b)",
     r"i prefer (?:the )?(?:metric|imperial|celsius|fahrenheit)\b",
     r"i (?:always )?use (?:the )?(?:metric|imperial)\b",
 )
@@ -85,23 +82,22 @@ _PREFER: Final = rule(
 _OVER: Final = frozenset({"to", "over"})
 _RATHER_THAN: Final = rule(" (?:over|to|rather than|instead of) ")
 _IF: Final = rule(r",? if\b")
+_LANGUAGES: Final = any_of(
+    "TypeScript JavaScript Python Rust Go Java Kotlin Swift Ruby PHP Elixir Haskell Scala Clojure"
+)
 _AT_WORK: Final = "(?:(?:for|at) work )?"
 _USE: Final = rule(
     f"{_AT_WORK}i(?:'m| am)?(?: (?:currently|now|still))? (?:use|using) (?!the )",
+    "(?:my|our) (?:team|company|office) (?:mostly |mainly )?uses (?!the )",
     "i(?: mostly| mainly| usually)? (?:code|program|write (?:most of )?(?:my )?code)(?: mostly| mainly)? in ",
-    rf"i(?:'m| am) on (?={any_of('Windows Linux Ubuntu Debian Fedora Arch macOS Android iOS')}\b)",
+    "i(?:'ve been|'m| am)(?: mostly| mainly)? (?:coding|programming|developing) in ",
+    rf"i (?:mostly|mainly|usually) write (?=(?-i:{_LANGUAGES})\b)",
+    rf"i(?:'m| am) (?:on|running) (?={any_of('Windows Linux Ubuntu Debian Fedora Arch macOS Android iOS')}\b)",
 )
 _AND_USE: Final = rule("(?:,? and|,| &) (?:a (?:bit|little) of )?")
 _MOSTLY_USE: Final = rule(
     "i (?:mostly|always|usually|mainly|primarily|normally|typically|generally) use "
     r"(?=[^.!?]{2,40} (?:for|to)\b|(?-i:[A-Z]))"
-)
-_SMALL_TOOLS: Final = any_of(
-    """vs_?code neovim vim emacs python rust java javascript typescript django react postgres(?:ql)?(?:_\\d+)? mysql
-    sqlite docker kubernetes aws azure gcp linux ubuntu arch windows(?:_\\d+)? macos chrome firefox safari notion
-    obsidian slack jira excel chatgpt copilot figma photoshop github gitlab confluence trello asana zoom tmux git
-    terraform pytest ruff mypy npm pnpm redis mongodb kafka flask fastapi node(?:\\.?js)? vue angular svelte jest
-    laravel ansible jenkins webpack vite (?:an_)?iphone(?:_\\d+)? (?:an_)?android"""
 )
 _USE_SMALL: Final = rule(
     f"{_AT_WORK}(?:(?:i|we)(?: (?:mostly|mainly|currently|now|still|also))*|i(?:'m| am)) (?:use|using) (?:both )?",
@@ -110,8 +106,8 @@ _USE_SMALL: Final = rule(
     "(?:the )?tools (?:that )?(?:i|we) use(?: \\w+)?(?::| are) ",
 )
 _SMALL_TOOL: Final = rule(
-    rf"(?:an )?({_SMALL_TOOLS})"
-    r"(?=\s*(?:[.,!;)]|$|(?:and|but|btw|for|on|at|w/|with|every|daily|mostly|now|as|because|so)\b|w/))"
+    rf"(?:an )?({TOOLS})"
+    r"(?=\s*(?:[.,!;)]|$|(?:and|but|btw|for|on|at|w/|with|every|daily|mostly|now|as|because|so|here|not)\b|w/))"
     r"(?! (?:for|to) (?:this|that|the)\b)"
 )
 _USED: Final = rule(
@@ -132,50 +128,13 @@ _FOR: Final = rule(" (?:for|with) ")
 _FROM, _TO = rule("from "), rule(" ?to ")
 
 
-_OFFERS: Final = any_of("schedule book plan put arrange set_up reserve")
-_REACHES: Final = any_of("call message text ping email e-mail phone remind send wake notify contact")
-_BROUGHT: Final = any_of("suggest recommend order buy get send give show offer")
-_AN_HOUR: Final = (
-    r"(?:(?:before|after|past|until) "
-    r"(?:\d+(?:[:.]\d+)?(?: ?[ap]m)?|noon|midnight|lunch|work|dinner|breakfast|school)"
-    r"|(?:on|at|during) (?:\w+days|weekends|night|the weekends?))"
-)
-_THAT_HOLDS: Final = (
-    rf"(?:(?:{_OFFERS} (?:me )?(?:anything|something|meetings?|calls?|appointments?|flights?|things)"
-    rf"|{_REACHES} (?:me|us)) (?:[\w'-]+ ){{0,3}}?{_AN_HOUR})"
-)
-_AND_OVER: Final = (
-    r"(?=\s*(?:[.!;)]|$|,(?! (?:if|unless|except)\b)|(?:please|pls|lol|thanks|because|since|as|i|i'm)\b))"
-)
-_CODES: Final = any_of(
-    "commit push force-push merge deploy release rebase squash open run write add use edit touch change"
-)
-_CODE: Final = (
-    any_of(
-        """branch pull_requests? prs? merge_requests? commits? unit_tests? tests? test_suite linter type_hints?
-        docstrings? migrations? changelog"""
-    )
-    + rf"|{any_of('main master develop production prod')}(?=\s*(?:[.,!;)]|$)| (?:without|before|after)\b)"
-)
-_WORK_ON_CODE: Final = (
-    rf"{_CODES}(?:(?!\b(?:if|unless|except|again|today|now)\b)[^.,!?;:]){{0,40}}? "
-    rf"(?:{_CODE})(?![\w'-])[^.,!?;:]{{0,40}}?"
-)
-_ASKED: Final = rule(
-    rf"(?:please )?(never|always|don't|do not) (?:ever )?({_THAT_HOLDS}){_AND_OVER}",
-    rf"(?:please )?(never|always) ((?:{_OFFERS}|{_BROUGHT}) me "
-    rf"(?:(?!\b(?:if|unless|when|until|except|again|today|now)\b)[^.,!?;:]){{3,60}}?){_AND_OVER}",
-    rf"(?:please )?(never|always|(?:don't|do not) ever) ({_WORK_ON_CODE}){_AND_OVER}",
-)
-"""What is to be done or left as a rule: at some hours, for the one who asks, in code. What is true of all is none."""
-_AND_ASKED: Final = rule("[,;] (?:and |but )?")
-
-
 def preferences(clause: Clause) -> Iterator[Found]:
     """What a clause says the user wants as a rule, prefers, or works with."""
     text = clause.text
-    if _ABOUT_ANSWERS.match(text) or (_COMMAND.match(text) and _as_a_rule(clause)) or _FOR_ALL.match(text):
-        yield from _manner(clause)
+    told, of_answers = list[Found](), _ABOUT_ANSWERS.match(text)
+    if of_answers or (_COMMAND.match(text) and _as_a_rule(clause)) or _FOR_ALL.match(text):
+        told += _manner(clause)
+        yield from told
     elif match := _TOO.match(text):
         length = "short" if match[1].lower() in ("long", "wordy") else "long"
         yield found(clause, PREFERENCE, "answer_length", length, match.end())
@@ -184,12 +143,7 @@ def preferences(clause: Clause) -> Iterator[Found]:
             yield found(clause, PREFERENCE, "prefers", what.text, what.end, 0.85)
         if (over := _RATHER_THAN.match(text, what.end)) and (less := thing(text, over.end())):
             yield found(clause, PREFERENCE, "prefers", less.text, less.end, ended=True)
-    end = 0
-    while match := _ASKED.match(text, end):
-        group, end = match.lastindex or 2, match.end()
-        how = "always" if match[group - 1].lower() == "always" else "never"
-        yield found(clause, PREFERENCE, "asked", f"{how} {match[group]}", end, 0.85)
-        end = more.end() if (more := _AND_ASKED.match(text, end)) else len(text)
+    yield from wishes(clause, again=not (told or of_answers))
     yield from _tools(clause)
 
 
