@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from recollect.flow.facts.card import listed
 from recollect.flow.facts.corrections import Meant, corrected, place_in, with_word
 from recollect.flow.facts.food import food
 from recollect.flow.facts.found import Found
@@ -48,7 +49,7 @@ _OTHERS: Final = word_set(
     can could will would always never don dont do stop keep give make use using write answer reply respond be avoid
     include including format speak talk send explain show your these the
     remind add put help gotta cancel drop delete remove forget they on by in next tomorrow tonight
-    thank thanks many no there nevermind for at tools first last was whenever
+    thank thanks many no there nevermind for at tools first second third last is was whenever
     appointment interview exam test viva meeting surgery dentist doctor deadline job driving final
     run check commit push start end sign skip only ask"""
 )
@@ -77,7 +78,7 @@ def extract(text: str, at: datetime) -> list[Found]:
     others do, say nothing of the user.
     """
     right, cuts = corrected(text)
-    said = told(right, with_zone(at), _find)
+    said = told(right, with_zone(at), _find) + listed(right, with_zone(at), _find)
     if cuts:
         said = [replace(one, span=place_in(cuts, one.span)) for one in said]
     return sorted({(one.key, one.ended): one for one in said}.values(), key=lambda one: (one.span, one.key))

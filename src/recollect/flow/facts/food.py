@@ -47,6 +47,10 @@ _FREE_OF: Final = word_set(
 _CANT: Final = "i (?:can't|cannot|can not)"
 _CANT_HAVE_ANY: Final = rule(rf"(?:{_CANT} have|i(?:'ve| have)? (?:gave|given) up) (?:any |all )?([\w-]{{3,15}})\b")
 _AGAIN: Final = r"[^.,;!?]{2,40} again\b"
+_DRINKS_NOT: Final = rule(
+    rf"(?:i (?:don't|do not|never) drink(?: alcohol| at all| any ?more)?|{AM} teetotal)"
+    r"(?=\s*(?:[.,!;)]|$|(?:and|but|so)\b(?! drive)))"
+)
 _EATS_NOT: Final = rule(
     f"(?:{_CANT}|i (?:don't|do not|never))(?: {any_of('really usually ever')})* (?:eat|drink) ",
     "i(?:'ve| have)? (?:stopped|quit|given up|gave up|decided to stop) (?:eating|drinking) ",
@@ -69,6 +73,8 @@ _EATEN: Final = rule(
 
 def food(clause: Clause) -> Iterator[Found]:
     """What a clause says the user can't or does not eat or drink: "I'm vegan and lactose intolerant"."""
+    if match := _DRINKS_NOT.match(clause.text):
+        yield found(clause, PROFILE, "avoids", "alcohol", match.end())
     end, more = 0, True
     while more:
         more = False

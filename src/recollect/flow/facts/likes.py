@@ -31,7 +31,7 @@ _LIKES: Final = rule(
     "i(?:'ve| have) (?:recently |lately )?"
     + any_of("been_getting_into gotten_into got_into always_loved fallen_in_love_with")
     + " ",
-    "my (?:main |biggest |favou?rite )?hobb(?:y|ies) (?:is|are|includes?) ",
+    "my (?:main |biggest |favou?rite )?(?:hobb(?:y|ies)|interests)(?: is| are| includes?|:) ",
 )
 _DISLIKES: Final = rule(
     f"i{_SO} (?:hate|dislike|detest|despise|loathe) ",

@@ -148,8 +148,9 @@ _VERBS: Final = {
     "picking up": "pick up", "hosting": "host", "attending": "attend", "seeing": "see", "taking": "take",
     "heading": "head", "running": "run", "presenting": "present", "having": "have", "giving": "give",
     "throwing": "throw", "getting married": "get married", "joining": "join",
+    "retiring": "retire",
 }  # fmt: skip
-_WHOLE: Final = ("fly", "move", "travel", "leave", "drive", "start", "present", "get married")
+_WHOLE: Final = ("fly", "move", "travel", "leave", "drive", "start", "present", "get married", "retire")
 """What someone may do without more words."""
 _NO_PLAN: Final = (
     r"(?! to (?:be|have|get|do|feel|think|see|like)\b| (?:up|late|low|behind)\b| out of\b"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from recollect.flow.facts.found import Found, found
-from recollect.flow.facts.phrases import LINKED, name, thing
+from recollect.flow.facts.phrases import LINKED, Phrase, name, thing
 from recollect.flow.facts.profile import LANGUAGE
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.wishes import CAN_YOU, PREFERENCE, TOOLS, wishes
@@ -101,13 +101,16 @@ _MOSTLY_USE: Final = rule(
 )
 _USE_SMALL: Final = rule(
     f"{_AT_WORK}(?:(?:i|we)(?: (?:mostly|mainly|currently|now|still|also))*|i(?:'m| am)) (?:use|using) (?:both )?",
-    "(?:my|our) (?:(?:tech|current|work) )*stack(?: at work| right now)? "
-    "(?:is|includes|consists of):? (?:mostly |mainly )?",
     "(?:the )?tools (?:that )?(?:i|we) use(?: \\w+)?(?::| are) ",
 )
+_STACK: Final = rule(
+    "(?:my|our) (?:(?:tech|current|work) )*stack(?: at work| right now)?"
+    "(?:(?: is| includes| consists of):?|:) (?:mostly |mainly )?"
+)
+_LISTED: Final = rule(r"\s*(?:[.,!;)&]|$|(?:and|with|on|plus|for|at)\b)")
 _SMALL_TOOL: Final = rule(
     rf"(?:an )?({TOOLS})"
-    r"(?=\s*(?:[.,!;)]|$|(?:and|but|btw|for|on|at|w/|with|every|daily|mostly|now|as|because|so|here|not)\b|w/))"
+    r"(?=\s*(?:[.,!;)]|$|(?:and|but|btw|for|on|at|w/|with|every|daily|mostly|now|as|because|so|here|not|to|last)\b|w/))"
     r"(?! (?:for|to) (?:this|that|the)\b)"
 )
 _USED: Final = rule(
@@ -187,17 +190,34 @@ def _tools(clause: Clause) -> Iterator[Found]:
         while words and (tool := name(text, words.end(), most=3)) and _USED.match(text, tool.end):
             yield found(clause, PREFERENCE, "uses", tool.text, tool.end, 0.85)
             words = _AND_USE.match(text, tool.end)
-    elif words := _USE_SMALL.match(text):
-        while words and (known := _SMALL_TOOL.match(text, words.end())):
-            yield found(clause, PREFERENCE, "uses", known[1], known.end(), 0.85)
-            words = _AND_USE.match(text, known.end())
+    elif words := _USE_SMALL.match(text) or _STACK.match(text):
+        named = _in_stack if _STACK.match(text) else _small_tool
+        while words and (tool := named(text, words.end())):
+            yield found(clause, PREFERENCE, "uses", tool.text, tool.end, 0.85)
+            words = _AND_USE.match(text, tool.end)
+
+
+def _small_tool(text: str, start: int) -> Phrase | None:
+    """A tool that is known, in small letters or not."""
+    known = _SMALL_TOOL.match(text, start)
+    return Phrase(known[1], known.end()) if known else None
+
+
+def _in_stack(text: str, start: int) -> Phrase | None:
+    """A tool of a list of tools, whatever it is called."""
+    tool = _tool(text, start)
+    return tool if tool and _LISTED.match(text, tool.end) else None
+
+
+def _tool(text: str, start: int) -> Phrase | None:
+    return _small_tool(text, start) or name(text, start)
 
 
 def _switched(clause: Clause, start: int) -> Iterator[Found]:
     text = clause.text
-    old = name(text, match.end()) if (match := _FROM.match(text, start)) else None
+    old = _tool(text, match.end()) if (match := _FROM.match(text, start)) else None
     to = _TO.match(text, old.end if old else start)
-    if to and (new := name(text, to.end())):
+    if to and (new := _tool(text, to.end())):
         if old:
             yield found(clause, PREFERENCE, "uses", old.text, old.end, ended=True)
         yield found(clause, PREFERENCE, "uses", new.text, new.end)

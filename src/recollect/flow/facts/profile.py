@@ -55,6 +55,7 @@ _LIVE: Final = rule(
     "as someone (?:who lives|living) in ",
     "(?:my|our) (?:home|house|flat|apartment) is in ",
     "(?:i've|i have|we've|we have) been living in ",
+    rf"{AM} in (?=(?-i:[A-Z])[\w ,-]{{2,30}} (?:these days|nowadays)\b)",
 )
 _MOVED: Final = rule(
     f"{_HAVE} (?:moved|relocated)(?: (?:back|over|here|away|down|up))? to ",
@@ -111,7 +112,7 @@ NUMBER: Final = rf"(\d{{1,3}}|{'|'.join(sorted(_NUMBERS, key=len, reverse=True))
 
 _AGE: Final = rule(
     rf"(?:{AM}|i(?:'ve)? (?:just |recently )?turned) {NUMBER}(?: years?[- ]old| yo| y/o)?"
-    rf"(?: now| today| yesterday| (?:last|this|since) \w+|,? not \d+)?(?: actually)?{STOP}",
+    rf"(?: now| today| yesterday| (?:last|this|since) \w+|,? not \d+)?(?: actually)?(?:{STOP}|(?= (?:so|btw|lol)\b))",
     rf"i(?:'ve)? (?:just |recently )?turned {NUMBER} (?:in|on) \w+{STOP}",
     rf"{AM} an? (\d{{1,3}})[- ]years?[- ]old (?=(?:\w+ )?(?:male|female|man|woman|guy|girl|boy|person)\b)",
 )
@@ -119,6 +120,10 @@ _BIRTHDAY: Final = rule(
     r"my (?:birthday|bday|b-day)(?: is|'s)(?: on)?(?: the)? ",
     r"i was born on (?:the )?",
     f"i(?: turn| will turn|'ll turn|'m turning| am turning) {NUMBER} on (?:the )?",
+)
+_ITS_BIRTHDAY: Final = rule(
+    r"(?:it's|it is|(?:today )?is) my (?:(\d{1,3})(?:st|nd|rd|th) )?(?:birthday|bday|b-day)"
+    r"(?: (?=today|tomorrow|on )|(?=\s*(?:[!.,]|$)))"
 )
 _NO_DAY: Final = rule(r"\W*(?:this|next|in|the end|later)\b|.*\b(?:week|month)")
 
@@ -194,6 +199,12 @@ def _age(clause: Clause) -> Iterator[Found]:
         yield found(clause, PROFILE, "age", str(age), len(match[0].rstrip()))
     elif (match := _BIRTHDAY.match(clause.text)) and (day := birthday(clause, match.end())):
         yield found(clause, PROFILE, "birthday", day.text, day.end, 0.95)
+    elif match := _ITS_BIRTHDAY.match(clause.text):
+        today = Phrase(written(clause.at.date(), year=False), match.end())
+        if day := birthday(clause, match.end()) if match[0].endswith(" ") else today:
+            yield found(clause, PROFILE, "birthday", day.text, day.end, 0.95)
+            if match[1] and day.text == today.text and 4 < int(match[1]) < 116:
+                yield found(clause, PROFILE, "age", match[1], day.end)
 
 
 def years(number: str) -> int:

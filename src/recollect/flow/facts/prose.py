@@ -86,12 +86,14 @@ _NO_SUBJECT: Final = {
     ),
     "I've ": rule(r"been (?:playing|learning|living in|working (?:at|for|as|in))\b"),
     "I'm ": rule(
+        r"not (?:really |that |too )?(?:into|keen on) ",
         r"(?:flying|moving|heading|travell?ing|going|off) to |leaving for |getting married ",
         r"(?:(?:not )?(?:an? )?(?:(?:big|huge|massive) )?fan of"
         rf"|(?:absolutely |totally )?obsessed with|allergic to)\b{_NOT_OF_ANOTHER}",
     ),
     "I'm a ": rule(
-        r"(?!(?:the|my|our|your|his|her|another|every|no|any|some|it's|this)\b)(?:[a-z-]+ ){1,4}here\s*[.,!]"
+        r"(?!(?:i|we|you|they|the|my|our|your|his|her|another|every|no|any|some|it's|this)\b)"
+        r"(?:[a-z-]+ ){1,4}here\s*[.,!]"
     ),
 }
 """What is left out before words that a sentence begins with."""

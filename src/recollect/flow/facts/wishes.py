@@ -17,8 +17,8 @@ TOOLS: Final = any_of(
     """vs_?code neovim vim emacs python rust java javascript typescript django react postgres(?:ql)?(?:_\\d+)? mysql
     sqlite docker kubernetes aws azure gcp linux ubuntu arch windows(?:_\\d+)? macos chrome firefox safari notion
     obsidian slack jira excel chatgpt copilot figma photoshop github gitlab confluence trello asana zoom tmux git
-    terraform pytest ruff mypy npm pnpm redis mongodb kafka flask fastapi node(?:\\.?js)? vue angular svelte jest
-    laravel ansible jenkins webpack vite (?:an_)?iphone(?:_\\d+)? (?:an_)?android"""
+    terraform bash zsh pytest ruff mypy npm pnpm redis mongodb kafka flask fastapi node(?:\\.?js)? vue angular svelte
+    jest vitest laravel ansible jenkins webpack vite (?:an_)?iphone(?:_\\d+)? (?:an_)?android"""
 )
 _OFFERS: Final = any_of("schedule book plan put arrange set_up reserve")
 _REACHES: Final = any_of("call message text ping email e-mail phone remind send wake notify contact")

@@ -33,7 +33,7 @@ _WORK: Final = rule(
     f"(?:i've|i have){LATELY} (?:been working|been employed|started working|started|joined)(?: (?:at|for|by))? ",
     rf"my (?:current |new )?employer is (?=(?-i:[A-Z])[^.,;!]{{1,30}}{STOP})(?!\w+(?:ish|ese|ian|man|can)\b)",
     "i (?:was|got|have been|'ve been) (?:recently |just )?hired by ",
-    _DAY_AT.format("first"),
+    _DAY_AT.format("(?:first|second|third)"),
     "(?:my|our) (?:start-?up|company|business|agency) is (?:called|named) ",
     rf"i{LATELY} joined (?=[^,.;]{{2,30}} as an?\b)",
     r"(?:i've|i have) been (?:at|with) (?=[^,.;]{2,30} (?:for [\w ]{1,12} years?\b|since \d{4}))",
