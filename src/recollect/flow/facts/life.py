@@ -205,6 +205,14 @@ _EMAIL: Final = rule(
     rf"my (?:(?:work|new|personal|private) )?e-?mail(?: address)?(?: is|'s|:) {_ADDRESS}",
     rf"you can (?:reach|contact|e-?mail) me (?:at|on|via) {_ADDRESS}",
 )
+_PHONE: Final = rule(
+    r"(?:my (?:(?:work|new|home|personal|private|cell|mobile) )?(?:phone|mobile|cell|telephone|number)(?: number)?"
+    r"(?: is|'s|:)|(?:you can )?(?:call|reach|text) me (?:at|on|under)) (\+?\(?\d[\d ()/.-]{5,20}\d)(?![\d@])"
+)
+_USERNAME: Final = rule(
+    r"my (?:[\w-]+ )?(?:user ?name|user ?id|handle|login|account (?:id|name)) (?:is|:) "
+    r"(@?(?=[\w.@-]*[\d_@])[\w.@-]{3,40}\w)"
+)
 _PRONOUNS: Final = rule(r"my (?:preferred )?pronouns are ((?:he|she|they|ze|xe|it)(?:/\w+){1,2})\b")
 _ZONE: Final = (
     r"((?:UTC|GMT)(?:[+-]\d{1,2}(?::\d\d)?)?|(?:[ECMP][SD]T|CES?T|WES?T|EES?T|BST|IST|JST|SGT|HKT|A[CEW][SD]T|KST|NZ[SD]T)"
@@ -230,7 +238,8 @@ _NATION: Final = rule(_A_NATION)
 _MAY_TELL: Final = small(
     "play|teach|taught|learn|stud|driv|car is|car'?s |born|liv|mail|pronoun|zone| time|graduat|went to|major|degree|phd"
     "|master| (?:in|on) (?:utc|gmt|[ecmp]st|cet|bst|ist|jst)|passport|citizen"
-    "|nationality|bachelor|reach me|contact me|bought|sold|scrapped|traded|rid of"
+    "|nationality|bachelor|(?:reach|contact|call|text) me|phone|mobile|number|user|handle|login|bought|sold|scrapped"
+    "|traded|rid of"
 )
 _MAY_REPEAT: Final = small(
     "every|each |times|[0-9]x |once|twice|weekends|days|in the |ly |always|before work|after work"
@@ -266,6 +275,8 @@ def _told(clause: Clause) -> Iterator[Found]:
         ("born", _BORN),
         ("household", _LIVE_WITH),
         ("email", _EMAIL),
+        ("phone", _PHONE),
+        ("username", _USERNAME),
         ("pronouns", _PRONOUNS),
         ("timezone", _TIMEZONE),
     ):
