@@ -35,6 +35,8 @@ _SAID_AS: Final = {
 }
 """What a label of a line says of the one who wrote it, and whether its values are many, between commas."""
 _VALUE: Final = re.compile(r"[^,\r]+")
+_OPEN: Final = rule(r"\W|(?:tbd|tba|n/?a|none|unknown|your|todo)\b")
+"""A value that is yet to be filled in."""
 
 
 def listed(text: str, at: datetime, find: Callable[[Clause], list[Found]]) -> list[Found]:
@@ -51,7 +53,7 @@ def _sentences(text: str, start: int, at: datetime) -> Iterator[Clause]:
         start = line.end()
         words, several = _SAID_AS.get(line[1].strip().casefold(), ("", False))
         values = _VALUE.finditer(text, *line.span(2)) if several else [line]
-        for value in values if words else ():
+        for value in values if words and not _OPEN.match(line[2]) else ():
             told = value[0] if several else line[2]
             begin = (value.start() if several else line.start(2)) + len(told) - len(told.lstrip())
             yield Clause(words + told.strip(), begin - len(words), at, added=len(words))

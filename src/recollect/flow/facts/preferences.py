@@ -17,7 +17,7 @@ _WANT: Final = (
     r"(?:i (?:prefer|like|want|always want|need)|i(?:'d| would) (?:prefer|rather have|rather get|like)"
     r"|i (?:don't|do not) (?:want|like|need)|(?:always |never |please |don't |do not |stop )*"
     + any_of(
-        """keep give make use using write answer reply respond be avoid include including format speak talk send
+        """keep give make use using write answer reply respond be avoid include including adding format speak talk send
         explain show"""
     )
     + r")\b"

@@ -112,7 +112,8 @@ NUMBER: Final = rf"(\d{{1,3}}|{'|'.join(sorted(_NUMBERS, key=len, reverse=True))
 
 _AGE: Final = rule(
     rf"(?:{AM}|i(?:'ve)? (?:just |recently )?turned) {NUMBER}(?: years?[- ]old| yo| y/o)?"
-    rf"(?: now| today| yesterday| (?:last|this|since) \w+|,? not \d+)?(?: actually)?(?:{STOP}|(?= (?:so|btw|lol)\b))",
+    rf"(?: now| today| yesterday| (?:last|this|since) \w+|,? not \d+)?(?: actually)?"
+    rf"(?:{STOP}|(?= (?:so(?! (?:far|much|many))|btw|lol)\b))",
     rf"i(?:'ve)? (?:just |recently )?turned {NUMBER} (?:in|on) \w+{STOP}",
     rf"{AM} an? (\d{{1,3}})[- ]years?[- ]old (?=(?:\w+ )?(?:male|female|man|woman|guy|girl|boy|person)\b)",
 )

@@ -115,7 +115,7 @@ _OPENING: Final = rule(
     )
     + r"(?:\s*[,:!.\u2013\u2014-]+\s*|\s+))+"
 )
-_FROM_NOW_ON: Final = rule(r"\b(?:from now on|going forward|in (?:the )?future)\b")
+_FROM_NOW_ON: Final = rule(r"\b(?:from now on|going forward|in (?:the )?future)\b(?! (?!please|pls|always)\w)")
 _REQUEST: Final = rule(
     r"(?:can|could|will|would) (?:you|u) (?:please |pls )?(?:(?:remind me|stop [a-z]+ing|always|keep your)\b"
     r"|(?=[^?]{0,80}\bfrom now on\b))"

@@ -51,7 +51,7 @@ _NAMING: Final = rule(r"\bnam(?:e|ed|ing) $")
 _LATELY: Final = r"(?: (?:today|yesterday|recently|(?:last|this) \w+))?"
 _BY_NAME: Final = "(?: who is| who's|,)? (?:named|called) "
 _HAVE: Final = rule(
-    f"{GOT} an?(?:other)? {_KIND}{_WHO}"
+    f"(?:{GOT}|(?:i|we|my wife|my partner)(?: just)? had(?= a baby )) an?(?:other)? {_KIND}{_WHO}"
     rf"(?:(?:, an? [\w-]+(?: [\w-]+)?)?{_BY_NAME}"
     rf"|, (?=(?-i:[A-Z])\S+(?: (?:and|who)\b|[.,!;]|$))|{_LATELY}(?:[.!]+|,| and|, and)? {NAMES_THEM} )"
 )

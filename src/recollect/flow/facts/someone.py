@@ -56,11 +56,20 @@ _AGED: Final = rule(
 )
 
 
+_AGED_LATER: Final = rule(
+    rf"(?:(?!\b(?:my|our|his|her|their|and)\b)[^.!?,]){{0,60}}, s?he(?:'s| is) {NUMBER}(?: years?[- ]old| now)?{STOP}"
+)
+"""How old someone is, told behind what they do: "Mila starts school in May, she's 6"."""
+
+
 def about(clause: Clause, who: str, end: int) -> Iterator[Found]:
     """What a clause says of someone, one thing after the other: "my 8 year old son", "is 80 and lives in Kent"."""
     if old := _OLD.match(clause.text):
         yield found(clause, PROFILE, f"{who}:age", old[1], end)
-    yield from each_about(clause, who, end)
+    told = list(each_about(clause, who, end))
+    yield from told
+    if not told and (aged := _AGED_LATER.match(clause.text, end)) and 0 < (age := years(aged[1])) < 116:
+        yield found(clause, PROFILE, f"{who}:age", str(age), aged.end())
 
 
 def each_about(clause: Clause, who: str, end: int) -> Iterator[Found]:

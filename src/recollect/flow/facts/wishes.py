@@ -36,7 +36,7 @@ _AND_OVER: Final = (
     r"(?=\s*(?:[.!;)]|$|,(?! (?:if|unless|except)\b))| (?:please|pls|lol|thanks|because|since|as|i|i'm)\b)"
 )
 _CODES: Final = any_of(
-    "commit push force-push merge deploy release rebase squash open run write add use edit touch change"
+    "commit push force[_-]push merge deploy release rebase squash open run write add use edit touch change"
 )
 _CODE: Final = (
     any_of(
@@ -74,19 +74,26 @@ _COMMANDED: Final = rule(
 """What is asked for from now on."""
 _CHANGE: Final = any_of("commit push pr pull_request merge change edit release deploy(?:ment)?")
 _UNASKED: Final = (
-    r"(?:unless i(?:'ve)? (?:ask|asked|tell|told|say|said)(?: you)?(?: to)?(?: so)?"
+    r"(?:unless i(?:'ve)? (?:ask|asked|tell|told|say|said)(?: you)?(?: to| so| an? [\w ]{2,20}?)?"
     r"|without (?:asking|my (?:ok|approval|permission))(?: me)?(?: first)?"
     r"|in (?:your|any) (?:commits|commit messages|code|prs|pull requests|answers|replies|responses))"
 )
+_YOU: Final = any_of(
+    """write show give answer reply respond create add make edit change commit push run generate review explain use
+    suggest refactor fix finish start send mention quote cite"""
+)
 _NOT_FOR_GOOD: Final = any_of("talking generating writing running working printing trying being making")
+_BY_ITSELF: Final = any_of(
+    "apologi[sz]ing guessing hallucinating repeating_yourself rambling swearing summari[sz]ing asking"
+)
 _EVERY_TIME: Final = rule(
     rf"(?:please )?({_DO} {_WORDS}{{3,60}}? (?:before|after) (?:each|every) (?:single )?{_CHANGE}){_AND_OVER}",
-    rf"(?:please )?({_NOT_TO}{_DO} {_WORDS}{{3,60}}? {_UNASKED}){_AND_OVER}",
+    rf"(?:please )?({_NOT_TO}{_DO}(?: {_WORDS}{{3,60}}?)? {_UNASKED}){_AND_OVER}",
     rf"(?:please )?(use {TOOLS},? (?:not|instead of|rather than|over) {TOOLS}){_AND_OVER}",
-    rf"(?:please )?((?:whenever|every time|each time) you [^.!?;:\x00\n]{{3,60}}?,? {_NOT_TO}?{_DO} {_WORDS}{{3,60}}?)"
-    rf"{_AND_OVER}",
-    rf"(?:{CAN_YOU})?(?:please )?(stop (?!{_NOT_FOR_GOOD}\b)[a-z]+ing"
-    rf"(?: (?:all the time|(?:(?!\b(?:the|my)\b){_WORDS}){{2,60}}?))?){_AND_OVER}",
+    rf"(?:please )?((?:whenever|every time|each time) you {_YOU} [^.!?;:\x00\n]{{3,60}}?,? "
+    rf"{_NOT_TO}?{_DO} {_WORDS}{{3,60}}?){_AND_OVER}",
+    rf"(?:{CAN_YOU})?(?:please )?(stop (?:{_BY_ITSELF}(?: all the time| so much)?"
+    rf"|(?!{_NOT_FOR_GOOD}\b)[a-z]+ing (?:(?!\b(?:the|my)\b){_WORDS}){{2,60}}?)){_AND_OVER}",
 )
 """What is asked for each time: "Run the linter before each commit", "Don't add comments unless I ask"."""
 _NOT: Final = rule(r"(?:don't|do not) (?:ever )?")
