@@ -111,4 +111,4 @@ def meant(text: str) -> Meant | None:
 
 def with_word(text: str, wrong: str, right: str) -> str:
     """The text with the right word in place of the wrong one."""
-    return re.sub(rf"(?<!\w){re.escape(wrong)}(?!\w)", lambda _: right, text)
+    return re.sub(rf"(?<!\w){re.escape(wrong)}(?!\w)", lambda _: right, text, flags=re.IGNORECASE)

@@ -26,7 +26,8 @@ SEVERAL: Final = {
     "gran": "grandmother", "granny": "grandmother", "nan": "grandmother", "grandfather": "grandfather",
     "grandpa": "grandfather", "granddad": "grandfather", "grandad": "grandfather",
     "grandson": "grandson", "granddaughter": "granddaughter",
-    "baby girl": "daughter", "baby boy": "son", "kid": "child", "child": "child", "sister-in-law": "sister-in-law", "brother-in-law": "brother-in-law",
+    "baby girl": "daughter", "baby boy": "son", "kid": "child", "child": "child",
+    "sister-in-law": "sister-in-law", "brother-in-law": "brother-in-law",
 }  # fmt: skip
 PETS: Final = {
     "dog": "dog", "cat": "cat", "puppy": "dog", "kitten": "cat", "horse": "horse", "parrot": "parrot",

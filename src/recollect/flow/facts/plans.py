@@ -68,9 +68,9 @@ _EXPIRES: Final = (
 )
 _WHERE: Final = r"(?: (?:at|with|in|to)(?: [\w'.-]+){1,3}?)?"
 _EVENT_ALONE: Final = rule(
-    r"(?:(?:job|driving|final|dentist|doctor'?s) )?"
-    + any_of("appointment interview exam test viva meeting surgery dentist doctor deadline (?:first|last)_day")
-    + _WHERE
+    r"(?:(?:(?:job|driving|final|dentist|doctor'?s) )?"
+    + any_of("appointment interview exam test viva meeting surgery deadline (?:first|last)_day")
+    + rf"{_WHERE}|(dentist|doctor))"
     + rf" (?=(?:on |this |next )?(?:the \d|tomorrow|tmrw|{WEEKDAY}|{MONTH} \d|\d+(?:st|nd|rd|th)? {MONTH}))"
 )
 _NO_MORE_SAID: Final = rule(r",?(?: at)?(?: \d[\d:.]*(?: ?[ap]m)?)?\s*(?:[.,!;]|$)")
@@ -269,7 +269,9 @@ def _dated(clause: Clause, start: int = 0, day: date | None = None) -> Iterator[
     elif clause.first and (match := _EVENT_ALONE.match(text)):
         when = _days(text[match.end() :], clause.at.date())
         if when and when[0] == 0 and _NO_MORE_SAID.match(text, match.end() + when[1]):
-            yield from _item(clause, 0, dated=True)
+            yield from _item(
+                clause, match.end(1) if match[1] else 0, dated=True, verb=f"{match[1]} appointment" if match[1] else ""
+            )
 
 
 def _start(clause: Clause, match: re.Match[str]) -> Iterator[Found]:
@@ -318,11 +320,12 @@ def _moved(clause: Clause, start: int, who: str | None) -> Iterator[Found]:
     """The plan whose words begin there, and with whom it is, with the day that it was moved to and its hour."""
     text, today = clause.text, clause.at.date()
     for link in _TO_DAY.finditer(text, start):
-        day = ahead(text[link.end() :], today)
+        on = "on the " if link[0].endswith("the ") else ""
+        day = ahead(on + text[link.end() :], today)
         if day and day[0] == 0 and day[2] >= today:
             what = _without_day(_WAS_MOVED.sub("", text[start : link.start()]), today)[0]
             if what and not _POINTS.search(what):
-                end = link.end() + day[1]
+                end = link.end() + day[1] - len(on)
                 what = f"{who} {what}" if who else what
                 hour = HOUR.match(text, end)
                 then, end = (f"{what}{hour[0]}", hour.end()) if hour else (what, end)

@@ -66,7 +66,8 @@ _A_WHILE: Final = (
     r"for (?:the|(?:just |only |about )?(?:an?|one|two|three|four|five|six|\d+|several|a few|a couple of)) "
     r"(?:days?|nights?|weeks?|weekend|months?|years?|summer|winter|spring|autumn|semester|term|season|while|bit|time)"
 )
-_SEASON: Final = any_of("week weekend month summer winter spring autumn fall semester term season")
+_SEASONS: Final = "week weekend month summer winter spring autumn fall semester term season"
+_SEASON: Final = any_of(_SEASONS)
 _WITHIN: Final = r"(?:(?! (?:and|but|so|because|since|as of|which|where|who|to)\b)[^,.;!?\x00]){0,40}?"
 _PASSING: Final = rule(
     rf"{_WITHIN} (?:this {_SEASON}|for the {_SEASON}|during the {_SEASON}|today|tonight|until|till|unless|when(?:ever)?"
@@ -76,7 +77,8 @@ _PASSING: Final = rule(
     r"(?=\s*[.,!;]|$| (?:in|after|again|there|it)\b)",
 )
 """What says after a place, a firm or a profession that it is not for good: "this week", "until May"."""
-_BEGUN: Final = rule(r".*\b(?:moved|relocated|started|joined|became|promoted|got|began)\b")
+_NOW: Final = (*(f" this {when}" for when in _SEASONS.split()), " today")
+_BEGUN: Final = rule(r".*\b(?:moved|relocated|started|joined|became|promoted|got|began|first day)\b")
 _NOT_FOR_GOOD: Final = rule(
     rf"\s*(?:when|as an? (?:kid|child|teen\w*|student)|until|before|{_A_WHILE}|,? ?but (?:then )?(?:moved|came|went))\b"
 )
@@ -156,7 +158,7 @@ def lasts(clause: Clause, fact: Found) -> bool:
     end = fact.span[1] - clause.offset
     if fact.ended or fact.key.rpartition(":")[2] not in _LASTING or not (over := _PASSING.match(clause.text, end)):
         return True
-    return " this " in over[0].lower() and _BEGUN.match(clause.text[:end]) is not None
+    return over[0].lower().endswith(_NOW) and _BEGUN.match(clause.text[:end]) is not None
 
 
 def read_after(

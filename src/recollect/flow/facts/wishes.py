@@ -106,7 +106,7 @@ def wishes(clause: Clause, again: bool) -> Iterator[Found]:
     while match := _ASKED.match(text, end):
         group, end, asked = match.lastindex or 2, match.end(), True
         how = "always" if match[group - 1].lower() == "always" else "never"
-        yield found(clause, PREFERENCE, "asked", f"{how} {match[group]}", end, 0.85)
+        yield found(clause, PREFERENCE, "asked", _FROM_NOW_ON.sub("", f"{how} {match[group]}"), end, 0.85)
         end = more.end() if (more := _AND_ASKED.match(text, end)) else len(text)
     if asked or not again:
         return

@@ -86,7 +86,7 @@ _WORK_AS: Final = rule(
     rf"i{LATELY} (?:work{_HOW}|earn my living|make a living) as (?:an? |the )?",
     rf"{AM} (?:working|employed){_HOW} as (?:an? |the )?",
 )
-AS_ROLE: Final = rule(r",?(?: in [\w-]+| (?:last|this) \w+)? as (?:an? |the )?")
+AS_ROLE: Final = rule(r",?(?: in [\w-]+| (?:last|this) \w+| today| yesterday| recently)? as (?:an? |the )?")
 """What stands between a firm and what someone is there: "at Siemens in Munich as an engineer"."""
 _ROLE: Final = rule(
     f"{AM} (?:an? |the )",
