@@ -171,7 +171,7 @@ _DAYS: Final = any_of(
     "day morning evening night week weekend afternoon weekday monday tuesday wednesday thursday friday saturday sunday"
 )
 _HOW_OFTEN: Final = (
-    rf"(?:(?:every(?: single| other)?|each) {_DAYS}(?:(?:, |,? and ){_DAYS})*"
+    rf"(?:(?:every(?: single| other)?|each) {_DAYS}(?: (?:morning|afternoon|evening|night))?(?:(?:, |,? and ){_DAYS})*"
     r"|(?:once|twice|(?:two|three|four|five|six|\d)(?:x| times)) "
     r"(?:a|per) (?:day|week|month)|on (?:\w+days(?:(?:, |,? and )\w+days)*|weekends)"
     r"|in the (?:mornings?|evenings?|afternoons?)|before work|after work)"

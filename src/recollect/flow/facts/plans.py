@@ -106,7 +106,7 @@ _CANCEL: Final = rule(
 )
 _BEEN: Final = r"(?:'s| is| was| has| got)?(?: been)?(?: (?:now|just|already))*"
 _THEY: Final = "(?:i|we|they)(?:'ve| have)?(?: (?:now|just|already|also))*(?: had to)?"
-_TO_ANOTHER: Final = any_of("moved? postponed? rescheduled? pushed_back brought_forward shifted changed")
+_TO_ANOTHER: Final = any_of("moved? postponed? rescheduled? pushed(?:_back)? brought_forward shifted changed")
 _IS_NOW: Final = "(?: is|'s)(?: now| actually)*"
 _HAS: Final = "(?:'s| has| have)?(?: (?:now|just|already))*(?: had to)?"
 _HOSTS: Final = any_of(

@@ -99,8 +99,11 @@ _MOSTLY_USE: Final = rule(
     "i (?:mostly|always|usually|mainly|primarily|normally|typically|generally) use "
     r"(?=[^.!?]{2,40} (?:for|to)\b|(?-i:[A-Z]))"
 )
+_RUN_ON: Final = any_of("windows linux ubuntu arch macos chrome firefox safari android python node postgres")
+"""What one is on for good, as one is not on Zoom."""
 _USE_SMALL: Final = rule(
     f"{_AT_WORK}(?:(?:i|we)(?: (?:mostly|mainly|currently|now|still|also))*|i(?:'m| am)) (?:use|using) (?:both )?",
+    rf"i(?:'m| am)(?: still| currently)* on (?={_RUN_ON}\\b)",
     "(?:the )?tools (?:that )?(?:i|we) use(?: \\w+)?(?::| are) ",
 )
 _STACK: Final = rule(
@@ -109,7 +112,7 @@ _STACK: Final = rule(
 )
 _LISTED: Final = rule(r"\s*(?:[.,!;)&]|$|(?:and|with|on|plus|for|at)\b)")
 _SMALL_TOOL: Final = rule(
-    rf"(?:an )?({TOOLS})"
+    rf"(?:an )?({TOOLS}(?: v?\d(?:[\d.]*\d)?)?)"
     r"(?=\s*(?:[.,!;)]|$|(?:and|but|btw|for|on|at|w/|with|every|daily|mostly|now|as|because|so|here|not|to|last)\b|w/))"
     r"(?! (?:for|to) (?:this|that|the)\b)"
 )
@@ -123,7 +126,9 @@ _USES_NO_MORE: Final = rule(
     "(?:i|we)(?: no longer use|(?:'ve| have)? stopped using) ",
     r"(?:i|we) (?:don't|do not) use (?=[^.,;!?]{2,40} any ?more\b)",
 )
-_SWITCHED: Final = rule("(?:i|we)(?:'ve| have)?(?: just| recently)? switched (?:over )?(?=from |to )")
+_SWITCHED: Final = rule(
+    "(?:i|we)(?:'ve| have)?(?: just| recently)? (?:switched (?:over )?(?=from |to )|migrated (?=from ))"
+)
 _REPLACED: Final = rule(
     "(?:i|we)(?:'ve| have)?(?: (?:just|recently|now|finally))? (?:dropped|ditched|replaced|swapped) "
 )
@@ -217,7 +222,9 @@ def _switched(clause: Clause, start: int) -> Iterator[Found]:
     text = clause.text
     old = _tool(text, match.end()) if (match := _FROM.match(text, start)) else None
     to = _TO.match(text, old.end if old else start)
-    if to and (new := _tool(text, to.end())):
+    new = _tool(text, to.end()) if to else None
+    known = any(one and _SMALL_TOOL.match(one.text) for one in (old, new))
+    if new and (known or "migrated" not in text[:start]):
         if old:
             yield found(clause, PREFERENCE, "uses", old.text, old.end, ended=True)
         yield found(clause, PREFERENCE, "uses", new.text, new.end)

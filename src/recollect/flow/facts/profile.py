@@ -113,7 +113,7 @@ NUMBER: Final = rf"(\d{{1,3}}|{'|'.join(sorted(_NUMBERS, key=len, reverse=True))
 """How old someone is, in digits or in words."""
 
 _AGE: Final = rule(
-    rf"(?:{AM}|i(?:'ve)? (?:just |recently )?turned) {NUMBER}(?: years?[- ]old| yo| y/o)?"
+    rf"(?:{AM}|i(?:'ve)? (?:just |recently )?turned) {NUMBER}(?: years?[- ]old| yo| y/o)?(?: (?:fe)?male)?"
     rf"(?: now| today| yesterday| (?:last|this|since) \w+|,? not \d+)?(?: actually)?"
     rf"(?:{STOP}|(?= (?:so(?! (?:far|much|many))|btw|lol)\b))",
     rf"i(?:'ve)? (?:just |recently )?turned {NUMBER} (?:in|on) \w+{STOP}",

@@ -86,6 +86,7 @@ _NO_SUBJECT: Final = {
         r"(?:called|booked|paid|bought|sent|renewed|picked up|finished) [^.!?\n]{2,40} already\b",
         r"already (?:called|booked|paid|bought|sent|renewed|picked up|finished)\b",
     ),
+    "I was ": rule(r"born (?:and raised )?(?:in|on) "),
     "I've ": rule(r"been (?:playing|learning|living in|working (?:at|for|as|in))\b"),
     "I'm ": rule(
         r"not (?:really |that |too )?(?:into|keen on) ",
@@ -99,7 +100,7 @@ _NO_SUBJECT: Final = {
     ),
 }
 """What is left out before words that a sentence begins with."""
-_SUBJECT: Final = rule(r"(?:i|we)\b")
+_SUBJECT: Final = rule(r"(?:i|i'm|we)\b")
 _MINE: Final = rule(r"\s*(?:i|i'm|i've|my|we)\b")
 _BECAUSE: Final = rule(r"(?:because|since|as|cause|so|(?:even )?though|although|while)\s+(?=(?:i|i'm|my|we)\b)")
 _OPENING: Final = rule(

@@ -12,7 +12,7 @@ from recollect.flow.facts.phrases import firm, place_name, things
 from recollect.flow.facts.profile import NUMBER, PROFILE, STOP, birthday, lasts, read_after, years
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
-from recollect.flow.facts.wording import any_of, rule
+from recollect.flow.facts.wording import EMOJI, any_of, rule
 from recollect.flow.facts.work import AS_ROLE
 
 YEARS_OLD: Final = "(?:[- ]years?[- ]old| ?yo) "
@@ -31,7 +31,7 @@ _LIVES: Final = rule(
 )
 _LEFT: Final = rule(r" no longer lives in | (?:doesn't|does not) live in (?=(?-i:[A-Z]))")
 WHEN: Final = (
-    r"(?=\s*(?:[.,!;)]|$|"
+    rf"(?=\s*(?:[.,!;:()\u2026{EMOJI}]|$|"
     + any_of("and but in on last this yesterday recently after because since so two three for_good a_few a_couple")
     + r"\b|(?:a|one|\d+) (?:day|week|month|year)))"
 )

@@ -14,11 +14,11 @@ PREFERENCE: Final[FactType] = "preference"
 CAN_YOU: Final = "(?:can|could|will|would) (?:you|u) (?:please |pls )?"
 
 TOOLS: Final = any_of(
-    """vs_?code neovim vim emacs python rust java javascript typescript django react postgres(?:ql)?(?:_\\d+)? mysql
-    sqlite docker kubernetes aws azure gcp linux ubuntu arch windows(?:_\\d+)? macos chrome firefox safari notion
-    obsidian slack jira excel chatgpt copilot figma photoshop github gitlab confluence trello asana zoom tmux git
-    terraform bash zsh pytest ruff mypy npm pnpm redis mongodb kafka flask fastapi node(?:\\.?js)? vue angular svelte
-    jest vitest laravel ansible jenkins webpack vite (?:an_)?iphone(?:_\\d+)? (?:an_)?android"""
+    """vs_?code neovim vim emacs python rust java javascript typescript django react postgres(?:ql)? mysql sqlite docker
+    kubernetes aws azure gcp heroku vercel netlify linux ubuntu arch windows macos chrome firefox safari notion obsidian
+    slack jira excel chatgpt copilot figma photoshop github gitlab confluence trello asana zoom tmux git terraform bash
+    zsh pytest ruff mypy npm pnpm redis mongodb kafka flask fastapi node(?:\\.?js)? vue angular svelte jest vitest
+    laravel ansible jenkins webpack vite (?:an_)?iphone (?:an_)?android"""
 )
 _OFFERS: Final = any_of("schedule book plan put arrange set_up reserve")
 _REACHES: Final = any_of("call message text ping email e-mail phone remind send wake notify contact")
@@ -75,7 +75,7 @@ _COMMANDED: Final = rule(
 _CHANGE: Final = any_of("commit push pr pull_request merge change edit release deploy(?:ment)?")
 _UNASKED: Final = (
     r"(?:unless i(?:'ve)? (?:ask|asked|tell|told|say|said)(?: you)?(?: to| so| an? [\w ]{2,20}?)?"
-    r"|without (?:asking|my (?:ok|approval|permission))(?: me)?(?: first)?"
+    r"|without (?:asking|telling|my (?:ok|approval|permission))(?: me)?(?: first)?"
     r"|in (?:your|any) (?:commits|commit messages|code|prs|pull requests|answers|replies|responses))"
 )
 _YOU: Final = any_of(
@@ -89,6 +89,7 @@ _BY_ITSELF: Final = any_of(
 _EVERY_TIME: Final = rule(
     rf"(?:please )?({_DO} {_WORDS}{{3,60}}? (?:before|after) (?:each|every) (?:single )?{_CHANGE}){_AND_OVER}",
     rf"(?:please )?({_NOT_TO}{_DO}(?: {_WORDS}{{3,60}}?)? {_UNASKED}){_AND_OVER}",
+    rf"(?:please )?(?:always )?(ask (?:me )?(?:first )?before (?:you |[a-z]+ing ){_WORDS}{{3,60}}?){_AND_OVER}",
     rf"(?:please )?(use {TOOLS},? (?:not|instead of|rather than|over) {TOOLS}){_AND_OVER}",
     rf"(?:please )?((?:whenever|every time|each time) you {_YOU} [^.!?;:\x00\n]{{3,60}}?,? "
     rf"{_NOT_TO}?{_DO} {_WORDS}{{3,60}}?){_AND_OVER}",
