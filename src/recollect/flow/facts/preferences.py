@@ -103,7 +103,7 @@ _RUN_ON: Final = any_of("windows linux ubuntu arch macos chrome firefox safari a
 """What one is on for good, as one is not on Zoom."""
 _USE_SMALL: Final = rule(
     f"{_AT_WORK}(?:(?:i|we)(?: (?:mostly|mainly|currently|now|still|also))*|i(?:'m| am)) (?:use|using) (?:both )?",
-    rf"i(?:'m| am)(?: still| currently)* on (?={_RUN_ON}\\b)",
+    rf"i(?:'m| am)(?: still| currently)* on (?={_RUN_ON}\b)",
     "(?:the )?tools (?:that )?(?:i|we) use(?: \\w+)?(?::| are) ",
 )
 _STACK: Final = rule(
