@@ -42,14 +42,14 @@ def _wishes(clause: Clause) -> Iterable[Found]:
 
 _Rules = tuple[Callable[[Clause], Iterable[Found]], ...]
 _OF_MINE: Final[_Rules] = (names, profile, work, life, food, relations, _wishes, plans, mood)
-_OF_OTHERS: Final[_Rules] = (names, profile, work, life, in_passing, _wishes, plans, mood)
+_OF_OTHERS: Final[_Rules] = (names, profile, work, life, food, in_passing, _wishes, plans, mood)
 _MINE: Final = word_set("i im ive id we weve my our")
 _OTHERS: Final = word_set(
     """you please just everyone everybody friends people call calls it its this that name names myself as
     can could will would always never don dont do stop keep give make use using write answer reply respond be avoid
     include including format speak talk send explain show your these the
     remind add put help gotta cancel drop delete remove forget they on by in next tomorrow tonight
-    thank thanks many no there nevermind for at tools first second third last is was whenever
+    thank thanks many no there nevermind for at tools being first second third last is was whenever
     appointment interview exam test viva meeting surgery dentist doctor deadline job driving final
     run check commit push start end sign skip only ask"""
 )

@@ -34,6 +34,7 @@ _HAVE_BEEN: Final = r"i(?:'ve| have) been(?=[^.,;!?]{0,30} (?:since|for \w+ year
 _DIET: Final = rule(
     rf"(?:{_I_AM}|{_TURNED}|{_HAVE_BEEN}) (?:an? )?(?:strict |lifelong |committed )?{DIETS}{EATS}",
     rf"(?:i have|,? and|{_DIAGNOSED} with) (coeliac|celiac)(?: disease\b|{EATS})",
+    rf"(?:as an?|being) {DIETS}(?=,? i\b)",
     rf"(?:i (?:only |always )?eat|(?:i|we) keep) (halal|kosher)(?: at home)?{EATS}",
     r"i(?:'m on| am on| follow| eat) an? (?:strict )?(vegan|vegetarian|keto|kosher|halal|paleo) diet\b",
 )

@@ -117,6 +117,7 @@ _AGE: Final = rule(
     rf"(?: now| today| yesterday| (?:last|this|since) \w+|,? not \d+)?(?: actually)?"
     rf"(?:{STOP}|(?= (?:so(?! (?:far|much|many))|btw|lol)\b))",
     rf"i(?:'ve)? (?:just |recently )?turned {NUMBER} (?:in|on) \w+{STOP}",
+    r"i \((\d\d) ?[mf]\)",
     rf"{AM} an? (\d{{1,3}})[- ]years?[- ]old (?=(?:\w+ )?(?:male|female|man|woman|guy|girl|boy|person)\b)",
 )
 _BIRTHDAY: Final = rule(

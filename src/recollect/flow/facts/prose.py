@@ -71,9 +71,10 @@ _BREAK: Final = rule(
     r"(?=(?:now )?(?:i|i'm|i've|my|we|we're|our)\b)",
 )
 _ELIDED: Final = rule(
+    r",\s+(?=(?:(?:currently|now) )?(?:work (?:at|for|as)|live in)\s)",
     r"\s(?:and|but)\s+(?=(?:(?:currently|now|also|still|really|mostly|later|then|recently|just) )?"
     r"(?:work (?:at|for|as)|live in|hate|enjoy|prefer|am|moved|speak|play|teach|drive|grew up in|have an?|don't like"
-    r"|can't stand)\s)"
+    r"|can't stand)\s)",
 )
 _NOT_OF_ANOTHER: Final = r"(?![^.!?]*, (?:(?-i:[A-HJ-Z]|I\w)|(?:he|she|it|they|the)\b))"
 """Not "Obsessed with power, Macbeth …"."""
@@ -102,7 +103,16 @@ _NO_SUBJECT: Final = {
 """What is left out before words that a sentence begins with."""
 _SUBJECT: Final = rule(r"(?:i|i'm|we)\b")
 _MINE: Final = rule(r"\s*(?:i|i'm|i've|my|we)\b")
-_BECAUSE: Final = rule(r"(?:because|since|as|cause|so|(?:even )?though|although|while)\s+(?=(?:i|i'm|my|we)\b)")
+_BECAUSE: Final = rule(
+    r"(?:because|since|as(?! i said)|cause|so|(?:even )?though|although|while|(?:given|considering)(?: that)?)\s+"
+    r"(?=(?:i|i'm|my|we)\b)"
+)
+_SOME_TIME_AGO: Final = rule(
+    r"(?:yesterday|last (?!time)\w+|since (?!i\b)[\w ]{3,20}?|in (?:19|20)\d\d|\w+ (?:days|weeks?|months?) ago"
+    r"|after (?!i\b)(?:(?! i\b)[^,.;!?]){3,40}?),? (?=(?:i|i've|we|we've) (?:just )?"
+    r"(?:moved|relocated|joined|started|switched|became|got|adopted|bought|quit|work|live|turned)\b)"
+)
+"""When something began, which may stand before it: "Last year I moved to Rome"."""
 _OPENING: Final = rule(
     r"(?:"
     + any_of(
@@ -114,7 +124,8 @@ _OPENING: Final = rule(
         originally (?:it_)?turns_out(?:_that)? unfortunately fortunately sadly luckily now nowadays these_days
         recently lately personally in_general generally by_now today additionally don't_forget(?:_that)?
         just_to_let_you_know as_of_(?:now|today|last_\w+) by_(?:profession|trade) from_now_on going_forward
-        in_(?:the_)?future next(?=,?_(?:i|i'm|we|we're)\b)"""
+        in_(?:the_)?future next(?=,?_(?:i|i'm|we|we're)\b) i_should(?:_also|_probably)?_(?:mention|add|say)(?:_that)?
+        (?:keep|bear)_in_mind(?:_that)? (?:as|like)_i_said(?:_before)? (?:the_)?thing_is(?:_that)?"""
     )
     + r"(?:\s*[,:!.\u2013\u2014-]+\s*|\s+))+"
 )
@@ -272,8 +283,10 @@ def _skip(head: str, place: int) -> int:
     """Where something begins once words like "well", "by the way" and "because" are passed over."""
     if because := _BECAUSE.match(head, place):
         place = because.end()
-    opening = _OPENING.match(head, place)
-    return opening.end() if opening else place
+    if opening := _OPENING.match(head, place):
+        place = opening.end()
+    since = _SOME_TIME_AGO.match(head, place)
+    return since.end() if since else place
 
 
 def _opens(head: str, break_: re.Match[str]) -> bool:
@@ -289,6 +302,6 @@ def _breaks(head: str, opened: int) -> list[tuple[int, str]]:
     found = {match.end(): "" for match, opens in breaks if opens and match.end() <= len(head)}
     for match in _ELIDED.finditer(head, opened):
         before = max((place for place in found if place <= match.start()), default=opened)
-        if match.end() not in found and _SUBJECT.match(head, before):
+        if found.get(before) or _SUBJECT.match(head, before):
             found[match.end()] = "I "
     return sorted(found.items())

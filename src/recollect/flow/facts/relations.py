@@ -93,7 +93,7 @@ _NO_NAME: Final = rule(
     r"(?-i:[A-Z]{2})",
 )
 """What someone may be that is no name."""
-_NEXT: Final = rule(",? ")
+_NEXT: Final = rule(",? \\(?")
 _DOES: Final = rule(
     r"\s*(?:[.,!;)]|$|'s\b|"
     + any_of("is was has had lives works turns turned and who moved just got said loves hates likes visited comes came")

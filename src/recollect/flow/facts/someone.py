@@ -56,20 +56,25 @@ _AGED: Final = rule(
 )
 
 
-_AGED_LATER: Final = rule(
-    rf"(?:(?!\b(?:my|our|his|her|their|and)\b)[^.!?,]){{0,60}}, s?he(?:'s| is) {NUMBER}(?: years?[- ]old| now)?{STOP}"
+_LATER: Final = rule(
+    r"(?:(?!\b(?:my|our|his|her|their|an?|with|and|that|who|if|when)\b)"
+    r"(?!(?<!from )(?<!in )(?<!on )(?<!at )(?<!to )(?-i:\b[A-Z]))[^.!?;,]){1,70}(?=(?:,| and|, and) s?he\b)"
 )
-"""How old someone is, told behind what they do: "Mila starts school in May, she's 6"."""
+"""What may stand before more that is said of someone: "Mila starts school in May, she's 6"."""
+_IN_BRACKETS: Final = rule(r" \((\d{1,2}) ?[mf]?\)")
 
 
 def about(clause: Clause, who: str, end: int) -> Iterator[Found]:
     """What a clause says of someone, one thing after the other: "my 8 year old son", "is 80 and lives in Kent"."""
     if old := _OLD.match(clause.text):
         yield found(clause, PROFILE, f"{who}:age", old[1], end)
-    told = list(each_about(clause, who, end))
-    yield from told
-    if not told and (aged := _AGED_LATER.match(clause.text, end)) and 0 < (age := years(aged[1])) < 116:
-        yield found(clause, PROFILE, f"{who}:age", str(age), aged.end())
+    if aged := _IN_BRACKETS.match(clause.text, end):
+        end = aged.end()
+        yield found(clause, PROFILE, f"{who}:age", aged[1], end)
+    later = _LATER.match(clause.text, end)
+    yield from each_about(clause, who, end)
+    if later:
+        yield from each_about(clause, who, later.end())
 
 
 def each_about(clause: Clause, who: str, end: int) -> Iterator[Found]:
