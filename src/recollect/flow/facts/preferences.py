@@ -66,9 +66,10 @@ _STYLES: Final = {
 }
 _UNITS: Final = rule(r"\b(metric|imperial|celsius|fahrenheit)\b")
 _TONE: Final = rule(r"(?:i prefer|(?:please )?use) an? [\w-]+ tone(?: (?:with|to) me)?\W*$")
+_A_UNIT: Final = "(?:the )?(?:metric|imperial|celsius|fahrenheit)"
 _MY_UNITS: Final = rule(
-    r"(?:please )?use (?:the )?(?:metric|imperial)(?: units| system)?(?:,? please)?\W*(?:$|(?<=, )i\b)",
-    r"i prefer (?:the )?(?:metric|imperial|celsius|fahrenheit)\b",
+    rf"(?:please )?use {_A_UNIT}(?: units| system)?(?:,? please)?\W*(?:$|(?<=, )i\b)",
+    rf"i prefer {_A_UNIT}\b",
     r"i (?:always )?use (?:the )?(?:metric|imperial)\b",
 )
 _FOR_ALL: Final = rule(_TONE.pattern, _MY_UNITS.pattern)

@@ -125,7 +125,8 @@ _OPENING: Final = rule(
         recently lately personally in_general generally by_now today additionally don't_forget(?:_that)?
         just_to_let_you_know as_of_(?:now|today|last_\w+) by_(?:profession|trade) from_now_on going_forward
         in_(?:the_)?future next(?=,?_(?:i|i'm|we|we're)\b) i_should(?:_also|_probably)?_(?:mention|add|say)(?:_that)?
-        (?:keep|bear)_in_mind(?:_that)? (?:as|like)_i_said(?:_before)? (?:the_)?thing_is(?:_that)?"""
+        (?:keep|bear)_in_mind(?:_that)? (?:as|like)_i_said(?:_before)? (?:the_)?thing_is(?:_that)?
+        (?:i_(?:already_)?told_you|you_(?:keep_forgetting|always_forget|forgot))(?:_that)?(?=_(?:i|i'm|my|we)\b)"""
     )
     + r"(?:\s*[,:!.\u2013\u2014-]+\s*|\s+))+"
 )

@@ -51,7 +51,7 @@ _JOBLESS: Final = rule(
 _IS_A: Final = rule(f"{STILL}(?: works as| is|'s| became) (?:an? |the )", ", (?:an? |the )")
 _AT: Final = rule(" (?:at|for) ")
 _AGED: Final = rule(
-    rf"(?:(?:[.!]+ (?:he|she))?{STILL}(?: is|'s| turned)|,) {NUMBER}(?: years?[- ]old)?"
+    rf"(?:(?:[.!]+ (?:he|she))?{STILL}(?: is(?! \S+ on )|'s(?! \S+ on )| turned)|,) {NUMBER}(?: years?[- ]old)?"
     rf"(?: now| today| yesterday| last \w+| this \w+| (?:in|on) \w+)?{STOP}"
 )
 
