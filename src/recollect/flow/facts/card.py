@@ -10,9 +10,8 @@ from typing import Final
 from recollect.flow.facts.found import Found
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.voice import GAP, own_words
-from recollect.flow.facts.wording import rule, small
+from recollect.flow.facts.wording import rule
 
-_MAY_LIST: Final = small(r"\b(?:about me|my (?:profile|details|info|data))\b.{0,9}:")
 _HEADING: Final = rule(
     r"(?:^|(?<=[.!?]\n))[ \t*]*(?:(?:[\w' ]{1,20} )?about me|my (?:profile|details|info|data)):[ \t*]*(?:\r?\n)+"
 )
@@ -41,7 +40,7 @@ _OPEN: Final = rule(r"\W|(?:tbd|tba|n/?a|none|unknown|your|todo)\b")
 
 def listed(text: str, at: datetime, find: Callable[[Clause], list[Found]]) -> list[Found]:
     """What `find` finds in the lines of a list about the writer, read as sentences; not in those quoted or pasted."""
-    if not _MAY_LIST.search(text.casefold()) or not (heading := _HEADING.search(text)):
+    if ":" not in text or not (heading := _HEADING.search(text)):
         return []
     if GAP in own_words(text)[heading.start() : heading.end()]:
         return []

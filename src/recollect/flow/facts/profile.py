@@ -188,7 +188,8 @@ def _places(clause: Clause) -> Iterator[Found]:
     if (match := _MOVED.match(clause.text)) and (where := place_name(clause.text, match.end())):
         if _NOT_FOR_GOOD.match(clause.text, where.end):
             return
-        since = _began(clause.text[where.end : where.end + 60], clause.at.date())
+        around = clause.text[where.end : where.end + 60], clause.before[0][-60:]
+        since = next(filter(None, (_began(words, clause.at.date()) for words in around)), None)
         yield found(clause, PROFILE, "place", where.text, where.end, since=since)
 
 

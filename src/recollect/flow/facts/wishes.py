@@ -59,6 +59,7 @@ _ASKED: Final = rule(
 )
 """What is to be done or left as a rule: at some hours, for the one who asks, in code. What is true of all is none."""
 _AND_ASKED: Final = rule("[,;] (?:and |but )?")
+_LATER: Final = ("now on", "forward", "here on", "future")
 _FROM_NOW_ON: Final = rule(
     r",? ?\b(?:from now on|going forward|from here on|in (?:the )?future)\b(?:,? (?:please|pls|ok|thanks))?,? ?"
 )
@@ -111,9 +112,10 @@ def wishes(clause: Clause, again: bool) -> Iterator[Found]:
         end = more.end() if (more := _AND_ASKED.match(text, end)) else len(text)
     if asked or not again:
         return
-    now_on = _FROM_NOW_ON.search(text)
+    now_on = _FROM_NOW_ON.search(text) if any(words in text.casefold() for words in _LATER) else None
     command = _FROM_NOW_ON.sub("", text) if now_on and now_on.end() >= len(text.rstrip(" .!")) else text
-    if match := (_COMMANDED.match(command) if clause.always or now_on else None) or _EVERY_TIME.match(text):
+    commanded = _COMMANDED.match(command)
+    if match := (commanded if now_on or (commanded and clause.always) else None) or _EVERY_TIME.match(text):
         wish = _NOT.sub("never ", match[match.lastindex or 1].strip(), 1)
         wish = wish[0].lower() + wish[1:]
         wish = wish if wish.startswith(_AS_IT_IS) else f"always {wish}"

@@ -157,7 +157,8 @@ def _hired(clause: Clause) -> Phrase | None:
 
 
 def _quit(clause: Clause) -> re.Match[str] | None:
-    return _QUIT.match(clause.text) if _OF_WORK.search("".join(reversed(clause.before))) else None
+    quit = _QUIT.match(clause.text)
+    return quit if quit and _OF_WORK.search("".join(reversed(clause.before))) else None
 
 
 def _role(clause: Clause) -> Iterator[Found]:
