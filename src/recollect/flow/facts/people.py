@@ -31,9 +31,9 @@ SEVERAL: Final = {
 }  # fmt: skip
 PETS: Final = {
     "dog": "dog", "cat": "cat", "puppy": "dog", "kitten": "cat", "horse": "horse", "parrot": "parrot",
-    "rabbit": "rabbit", "bunny": "rabbit", "pony": "pony",
-    **{pet: pet for pet in ("hamster", "guinea pig", "tortoise", "turtle", "goldfish", "budgie", "parakeet", "ferret",
-                            "gecko", "snake", "lizard", "hedgehog")},
+    "rabbit": "rabbit", "bunny": "rabbit", "pony": "pony", "guinea pig": "guinea-pig", "hamster": "hamster",
+    "tortoise": "tortoise", "turtle": "turtle", "goldfish": "goldfish", "budgie": "budgie", "parakeet": "parakeet",
+    "ferret": "ferret", "gecko": "gecko", "snake": "snake", "lizard": "lizard", "hedgehog": "hedgehog",
     **dict.fromkeys(
         ("golden retriever", "labrador", "german shepherd", "border collie", "poodle", "beagle", "dachshund", "corgi",
          "greyhound", "husky", "pug", "spaniel", "whippet", "chihuahua"),

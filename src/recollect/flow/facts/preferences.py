@@ -68,7 +68,7 @@ _UNITS: Final = rule(r"\b(metric|imperial|celsius|fahrenheit)\b")
 _TONE: Final = rule(r"(?:i prefer|(?:please )?use) an? [\w-]+ tone(?: (?:with|to) me)?\W*$")
 _A_UNIT: Final = "(?:the )?(?:metric|imperial|celsius|fahrenheit)"
 _MY_UNITS: Final = rule(
-    rf"(?:please )?use {_A_UNIT}(?: units| system)?(?:,? please)?\W*(?:$|(?<=, )i\b)",
+    rf"(?:please )?use {_A_UNIT}(?: units| system)?(?:,? please)?\W*(?:$|(?<=, )(?:i|i'm)\b)",
     rf"i prefer {_A_UNIT}\b",
     r"i (?:always )?use (?:the )?(?:metric|imperial)\b",
 )
