@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from recollect import Memory, Message, Settings
 from recollect.embed.hashing import HashingEmbedder
+from recollect.llm.recall import answer
 from recollect.store import open as open_store
 from recollect.testing.clock import ManualClock
 from tests.contexts import START
@@ -57,3 +59,21 @@ def test_of_a_time_that_is_named_all_conversations_are_recalled_and_no_others(cl
         assert "boat" not in told
         then = clock() + timedelta(days=99)  # nothing was said the day before
         assert "We paint room 1." in asking.context("What did we talk about yesterday?", at=then).memory
+
+
+@pytest.mark.parametrize("sessions", [1, 31])
+def test_a_question_that_names_a_month_shows_what_was_said_throughout_it(clock: ManualClock, sessions: int) -> None:
+    store, first = open_store(":memory:", clock=clock), START.replace(month=8, day=1)
+    with Memory(store, embedder=None, clock=clock, settings=Settings(episodic_top_k=1)) as memory:
+        for n in range(-20, 60):
+            clock.now = first + timedelta(days=n)
+            memory.session(f"s{n % sessions}", user="ada").add_turn(f"Parcel {n + 100} came.", "Noted!")
+        clock.now += timedelta(days=10)
+        chat = memory.session("later", user="ada")
+        for question in ("What did I tell you in August?", "Give me a recap of August"):
+            (line,) = (line for line in chat.context(question).receipt.lines if line.section == "episodic")
+            days = [int(word) - 99 for word in line.text.split() if word.isdecimal() and len(word) == 3]
+            assert days == sorted(days) and {1, 31} <= {*days} <= {*range(1, 32)}
+            assert max(later - day for day, later in itertools.pairwise(days)) <= 3
+        told = answer(chat.context("What did I tell you in August?", at=clock.now).prompt)
+        assert "Parcel 100 " in told and "Parcel 12" in told

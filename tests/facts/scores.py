@@ -4,7 +4,7 @@ A line of a set is an utterance said on SAID, and what it says of its speaker: `
 due `[type, key, value, day]`; a value that ended is "ended VALUE". `utterances.jsonl` is what rules may be tuned on;
 `held_out.jsonl` was written before the first rule and is only measured. `typed.jsonl` is as people type, in
 rounds, and so is `plain.jsonl` in plain English, each measured before its misses were read but for 11 and 13 to 16,
-and 9 as typed, which were written along with their rules.
+and 9 and 11 as typed, which were written along with their rules.
 """
 
 from __future__ import annotations

@@ -198,3 +198,80 @@ def test_what_is_asked_for_once_or_not_of_code_is_no_rule(text: str) -> None:
 )
 def test_what_came_new_is_known(text: str, key: str, value: str) -> None:
     assert (key, value) in {(one.key, one.value) for one in extract(text, SAID)}
+
+
+FIRST = st.sampled_from(
+    ["First day at {}!", "Today was my first day at {}.", "first week at {} done", "First day at {} today"]
+)
+
+
+@given(FIRST, st.sampled_from(["Kelpie", "Mott MacDonald", "Northwind Labs"]))
+def test_who_has_the_first_day_at_a_firm_works_there(words: str, firm: str) -> None:
+    assert [(one.key, one.value) for one in extract(words.format(firm), SAID)] == [("company", firm)]
+    for ahead in (f"First day at {firm} tomorrow!", f"My first day at {firm} is next Monday."):
+        assert [one.type for one in extract(ahead, SAID)] == ["action_item"]
+
+
+@pytest.mark.parametrize(
+    "text", ["First day at Lakeside School!", "First day at the gym was brutal", "His first day at Kelpie is Monday"]
+)
+def test_a_first_day_elsewhere_is_no_job(text: str) -> None:
+    assert extract(text, SAID) == []
+
+
+@pytest.mark.parametrize(
+    ("plan", "done", "left"),
+    [
+        ("We're moving to Utrecht in August.", "Moved to Utrecht last weekend!", {"place": "Utrecht"}),
+        ("First day at Kelpie on Friday!", "First day at Kelpie!", {"company": "Kelpie"}),
+        ("My last day at Kelpie is 30 May.", "Today was my last day at Kelpie.", {}),
+        (
+            "I have to call Kelpie on Friday.",
+            "First day at Kelpie!",
+            {"company": "Kelpie", "todo:call kelpie": "call Kelpie"},
+        ),
+    ],
+)
+def test_a_plan_that_is_carried_out_is_over(store: Store, plan: str, done: str, left: dict[str, str]) -> None:
+    say(store, plan, 0)
+    say(store, done, 1)
+    facts = Semantic(store)
+    facts.catch_up(TRIP)
+    assert values(facts.facts(ADA, as_of=day(2))) == left
+
+
+@pytest.mark.parametrize("denied", ["I don't live in Berlin.", "That's wrong, I don't live in Berlin"])
+def test_a_denial_ends_what_it_denies_and_nothing_else(store: Store, denied: str) -> None:
+    say(store, "I live in Berlin.", 0)
+    say(store, denied, 1)
+    facts = Semantic(store)
+    facts.catch_up(TRIP)
+    assert facts.facts(ADA) == []
+    say(store, "I live in Bonn.", 2)
+    say(store, denied, 3)
+    facts.catch_up(TRIP)
+    assert values(facts.facts(ADA)) == {"place": "Bonn"}
+
+
+def test_a_word_in_small_letters_is_put_right(store: Store) -> None:
+    say(store, "my name is tom", 0)
+    say(store, "I meant Tim", 0)
+    facts = Semantic(store)
+    facts.catch_up(TRIP)
+    assert values(facts.facts(ADA)) == {"name": "Tim"}
+
+
+@given(
+    st.sampled_from(["Last year ", "In 2019 ", "Two weeks ago ", "Since January ", "After my exams ", "Yesterday, "])
+)
+def test_when_it_began_may_stand_first(when: str) -> None:
+    assert labels(extract(f"{when}I moved to Leeds.", SAID)) == {("user_profile", "place", "Leeds")}
+    assert extract(f"{when}I worked at Kelpie.", SAID) == []
+
+
+@pytest.mark.parametrize(
+    "before", ["I should mention that ", "Keep in mind ", "As I said, ", "I told you ", "you keep forgetting that "]
+)
+def test_words_that_stress_a_fact_cast_no_doubt_on_it(before: str) -> None:
+    assert labels(extract(f"{before}I live in Oslo.", SAID)) == {("user_profile", "place", "Oslo")}
+    assert extract(f"{before}she lives in Oslo.", SAID) == []

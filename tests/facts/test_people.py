@@ -131,3 +131,17 @@ def test_a_name_is_taken_up_only_for_the_one_that_the_user_has(before: str, name
 def test_a_common_forename_needs_no_capital(greeting: str, who: str) -> None:
     assert [(found.key, found.value) for found in extract(greeting.format(who), SAID)] == [("name", who.capitalize())]
     assert extract(greeting.format(f"{who}'s friend"), SAID) == []
+
+
+@given(st.sampled_from(["starts school in May", "is visiting from Seoul on Friday", "hates maths", "plays chess"]))
+def test_more_is_said_of_someone_later_in_the_sentence(does: str) -> None:
+    said = extract(f"My daughter Mila {does}, she's 6.", SAID)
+    assert {(one.key, one.value) for one in said} == {("daughter:mila", "Mila"), ("daughter:mila:age", "6")}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["My daughter Mila met Eva, she's 6.", "My daughter Mila has a nurse, she's 30.", "Mila likes my dog, she's 6"],
+)
+def test_she_may_be_someone_else(text: str) -> None:
+    assert not [one for one in extract(text, SAID) if one.key.endswith("age")]

@@ -115,18 +115,18 @@ def test_a_context_keeps_every_promise(
     receipt = context.receipt
     assert receipt.overhead + sum(line.shown for line in receipt.lines) == context.tokens
     assert context == assemble(shown(talk), question, offers, budget, plan, COUNTS)
-    _caps_hold(context, plan, offers)
+    _caps_hold(context, plan)
     _nothing_stands_twice(context)
     _no_quotation_leaves_the_fence(context)
     _conversation_is_as_it_was(context, talk, question)
 
 
-def _caps_hold(context: Context, plan: Settings, offers: dict[str, Offer]) -> None:
+def _caps_hold(context: Context, plan: Settings) -> None:
     kept = [line for line in context.offered if line.kept]
     memory = sum(line.shown for line in kept if line.section != "documents")
     if plan.memory_tokens is not None:
         assert memory <= plan.memory_tokens
-    if plan.episodic_top_k is not None and not callable(offers.get("episodic")):
+    if plan.episodic_top_k is not None:
         assert sum(line.section == "episodic" for line in kept) <= plan.episodic_top_k
     order = [PRIORITY.index(line.section) for line in context.offered]
     assert order == sorted(order)

@@ -295,3 +295,26 @@ def test_what_is_by_chance_of_many_is_not_of_few() -> None:
     assert not rank.is_by_chance(1.5, turns=20, unheard=0.5, floor=0.5)
     assert rank.is_by_chance(1.5, turns=20, unheard=1.0, floor=0.0)
     assert not rank.is_by_chance(1.5, turns=500, unheard=0.0, floor=1.0)
+
+
+@given(columns, st.integers(1_000, 1_030), st.integers(0, 30), st.data())
+def test_what_was_said_in_a_period_comes_a_turn_of_each_days_talk_at_a_time(
+    sessions: list[int], first: int, many: int, data: st.DataObject
+) -> None:
+    n, last = len(sessions), first + many
+    days = sorted(data.draw(st.lists(st.integers(1_000, 1_030), min_size=n, max_size=n)))
+    turns = turns_of(sessions)._replace(day=np.array(days, np.int32))
+    scores = np.array(data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n)), np.float64)
+    said = np.array([place for place in range(n) if first <= days[place] <= last], np.int64)
+    places = rank.throughout(turns, scores, said).tolist()
+    assert sorted(places) == said.tolist()
+    talks = [(sessions[place], days[place]) for place in places]
+    rounds = [talks[:at].count(talk) for at, talk in enumerate(talks)]
+    assert rounds == sorted(rounds)
+    best = [(talk, -scores[place]) for place, talk in zip(places, talks, strict=True)]
+    assert all(one[1] <= two[1] for at, one in enumerate(best) for two in best[at:] if one[0] == two[0])
+    begins = [day for (_, day), turn in zip(talks, rounds, strict=True) if turn == 0]
+    assert begins[:1] == [day for day in days[::-1] if first <= day <= last][:1]
+    for at in range(1, len(begins)):
+        gaps = [min(abs(day - other) for other in begins[:at]) for day in begins[at:]]
+        assert gaps[0] == max(gaps)

@@ -17,6 +17,7 @@ from recollect.flow.talk import asks_of_talk
         "What did we talk about on 2024-05-01?", "What happened in July?", "what happened on Monday",
         "What did I do in July?", "What was I doing on 3 May?", "what have we been up to lately",
         "What did we do on Friday?", "What did we work on last week?", "what have we been working on this month",
+        "Give me a recap of last week", "Can you summarise everything from August?",
     ],
 )  # fmt: skip
 def test_a_question_without_a_topic_is_about_the_talk(question: str) -> None:
@@ -31,7 +32,7 @@ def test_a_question_without_a_topic_is_about_the_talk(question: str) -> None:
         "What happened?", "What did I do in Oslo?", "What did I do?", "What did I do before?",
         "What do I do on Monday?", "What did I do with the keys yesterday?", "What did I say about 1984?",
         "What did I say about 3 tickets?", "What did I say about work?", "Which model did we work on last week?",
-        "What did we work on?",
+        "What did we work on?", "Summarize this", "Give me a summary of the meeting last week",
     ],
 )  # fmt: skip
 def test_any_other_is_not(question: str) -> None:

@@ -92,7 +92,7 @@ _FORMS: Final[tuple[tuple[str, Callable[[re.Match[str], date], date]], ...]] = (
         lambda m, said: _month_end(said.year, said.month + (m[1] == "next")),
     ),
     (
-        rf"\b(?:in|by|until|before|this|next|(?:by )?(?:the )?end of) {MONTH}\b(?:,? (\d{{4}})\b)?",
+        rf"\b(?:in|by|until|before|this|next|(?:(?:by|before|until|at) )?(?:the )?end of) {MONTH}\b(?:,? (\d{{4}})\b)?",
         lambda m, said: _named_month(MONTHS[m[1]], m[2], said),
     ),
 )

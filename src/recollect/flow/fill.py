@@ -108,10 +108,9 @@ class Fill:
     all_facts: bool
 
     def top_k(self) -> dict[str, int | None]:
-        """How many candidates a section may have by the settings; a function that offers them knows that itself."""
+        """How many candidates a section may have by the settings."""
         names = ("episodic", "documents", "tools", "facts")
-        limits = {name: getattr(self.settings, f"{name}_top_k") for name in names}
-        return {name: None if callable(self.offers.get(name)) else most for name, most in limits.items()}
+        return {name: getattr(self.settings, f"{name}_top_k") for name in names}
 
     def into(self, room: int, top_k: TopK, shown: frozenset[str]) -> Filled:
         """The sections filled within `room` tokens; `shown` has the ids of the messages that the conversation shows."""

@@ -53,6 +53,8 @@ _NEWNESS: Final = 0.5 ** (np.arange(50 * HALF_LIFE + 1) / HALF_LIFE)
 """How recent a turn counts, by its age in days; older ones count as the last, future ones as the first."""
 DATE_SLACK: Final = 10
 """People tell of an event some days after it; before it, a third of that."""
+SPREAD: Final = 64
+"""How many conversations are spread over a period; more don't fit, and follow in the order of time."""
 LESS, MEASURED = 1.4, 500
 """Standard deviations taken off what chance would reach, and the number of turns up to which that was measured."""
 
@@ -258,6 +260,30 @@ def dated(days: Marks, periods: Sequence[Period]) -> Numbers:
         gap = np.where(days < first, (first - days) * 3, np.where(days > last, days - last, 0))
         best = np.maximum(best, 1 - gap / DATE_SLACK)
     return best
+
+
+def throughout(turns: Turns, scores: Numbers, said: Places) -> Places:
+    """What was said, spread over its time: of each day's conversations the best turns, then the second best.
+
+    Each conversation comes as far in time as can be from those before it, the newest first.
+    """
+    days, talk = np.unique(turns.day[said].astype(np.int64) << 32 | turns.session[said], return_inverse=True)
+    by_talk = np.lexsort((-scores[said], talk))
+    sizes = np.bincount(talk)
+    turn = np.empty(len(said), np.int64)
+    turn[by_talk] = np.arange(len(said)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return said[np.lexsort((_apart(days >> 32)[talk], turn))]
+
+
+def _apart(days: Places) -> Places:
+    """The rank of each of these days, in order of time, where the next is the farthest from all before it."""
+    rank, gap = np.arange(len(days)) + SPREAD, np.full(len(days), np.iinfo(np.int64).max)
+    for n in range(min(SPREAD, len(days))):
+        next = len(days) - 1 if n == 0 else int(np.argmax(gap))
+        rank[next] = n
+        gap = np.minimum(gap, np.abs(days - days[next]))
+        gap[rank < SPREAD] = -1
+    return rank
 
 
 def add_session_best(scores: Numbers, turns: Turns) -> None:

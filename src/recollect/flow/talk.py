@@ -21,7 +21,9 @@ _TIME: Final = word_set(
     """yesterday today tonight morning afternoon evening night day days week weeks weekend month months year ago earlier
     before last previous latest recent recently lately first time past most two three few couple since 2 3"""
 )
-_HAPPENED: Final = word_set("happened happen remember recall")
+_HAPPENED: Final = word_set(
+    "happened happen remember recall recap summary overview summarise summarize summarised summarized"
+)
 """Words that ask for the talk only where they name a time: "What do you remember from yesterday?"."""
 _DONE: Final = re.compile(
     r"\b(?:did (?:i|we) (?:do|work on|get up to)|(?:was|were) (?:i|we) (?:doing|working on|up to)"
@@ -31,7 +33,7 @@ _DONE: Final = re.compile(
 _LITTLE: Final = word_set(
     """what whats s which who did do does have has had we i you us me my our your was were is are been the a an of in on
     at about with each other to so and please again all else thing things that this it can could would remind know
-    from just here then now back there any anything something ok hey hi"""
+    from just here then now back there any anything everything something ok hey hi give for"""
 )
 _ALL: Final = _TALK | _TIME | _HAPPENED | _LITTLE | WEEKDAYS.keys()
 

@@ -87,16 +87,15 @@ class Episodic:
         """A function that takes a number of tokens and the ids of the messages shown, and gives the turns that answer.
 
         They come as up to `k` conversations, each under its dates; those that are next in rank come marked as out. One
-        of several conversations is that of the turn that answers best, whoever said it.
-        Messages that the context shows, all of session `here`, are not among them, nor are the same words from
-        elsewhere: those that may be shown are `said`. A question about the talk itself goes by time alone, and what was
-        said at the time that it names is of any number of conversations.
+        of several conversations is that of the turn that answers best, whoever said it. Messages that the context
+        shows, all of session `here`, are not among them, nor are the same words from elsewhere: those that may be shown
+        are `said`. A question about the talk itself goes by time alone: what was said in the period that it names comes
+        as one, of as many conversations as there is room for.
         """
         if asks_of_talk(asked.text):
             asked = replace(asked, by_time=True)
         ranking = self.ranker.rank(asked)
-        if ranking.then:
-            k = None
+        most = None if ranking.throughout else k
         nothing = not asked.by_time and self.ranker.is_off_topic(ranking, self.floor)
         whoever = None if ranking.whoever is None or asked.by_time else replace(ranking, scores=ranking.whoever)
         matter = set(query_words(asked.text))
@@ -108,8 +107,14 @@ class Episodic:
         def beside(shown: frozenset[str]) -> tuple[_Kept, _Chosen]:
             texts = (message.text for message in said if message.id in shown and message.text)
             parts = [text[slice(*span)] for text in texts for span in passages(text)]
-            chosen = _Chosen(k)
-            if k and k > 1 and whoever and not nothing and _first(whoever, here, shown) != _first(ranking, here, shown):
+            chosen = _Chosen(most)
+            if (
+                most
+                and most > 1
+                and whoever
+                and not nothing
+                and _first(whoever, here, shown) != _first(ranking, here, shown)
+            ):
                 best = islice(distinct(self._read(asked, whoever, 0, None, here, shown), parts), 1)
                 chosen.sessions.update(moment.session for moment in best)
             read = iter(()) if nothing else self._read(asked, ranking, FIRST, chosen, here, shown)
@@ -118,13 +123,14 @@ class Episodic:
         @cache
         def packed(tokens: int, shown: frozenset[str]) -> list[Hit]:
             moments, chosen = beside(shown)
-            return pack(of_sessions(moments, k, chosen.sessions), tokens, self.count, words, matter, day)
+            return pack(of_sessions(moments, most, chosen.sessions), tokens, self.count, words, matter, day)
 
         def within(tokens: int, shown: frozenset[str]) -> list[Candidate]:
             hits, moments = packed(tokens, shown), beside(shown)[0]
             taken = {(hit.session, id) for hit in hits for id in hit.message_ids}
             left = [moment for moment in moments.read if (moment.session, moment.id) not in taken]
-            return [*map(_candidate, hits), *map(_missed, left[:NEAR_MISSES])]
+            quoted = [_in_time(hits)] if hits and ranking.throughout else map(_candidate, hits)
+            return [*quoted, *map(_missed, left[:NEAR_MISSES])]
 
         return within
 
@@ -236,6 +242,19 @@ def _there(asked: datetime, at: datetime) -> datetime:
 def _candidate(hit: Hit) -> Candidate:
     origin, sessions = f"conversation {hit.session}", (hit.session,) * len(hit.message_ids)
     return Candidate("episodic", hit.text, hit.score, origin, hit.message_ids, hit.at, sessions=sessions)
+
+
+def _in_time(hits: Sequence[Hit]) -> Candidate:
+    """What was said in several conversations, as one in the order of time."""
+    told = [_candidate(hit) for hit in sorted(hits, key=lambda hit: hit.at)]
+    return replace(
+        told[0],
+        text="\n".join(one.text for one in told),
+        score=max(one.score for one in told),
+        origin=told[0].origin if len(told) == 1 else f"{len(told)} conversations",
+        sources=tuple(id for one in told for id in one.sources),
+        sessions=tuple(session for one in told for session in one.sessions),
+    )
 
 
 def _missed(moment: Moment) -> Candidate:

@@ -31,6 +31,7 @@ from recollect.flow.rank import (
     matching,
     nearer_half,
     score,
+    throughout,
 )
 from recollect.flow.talk import asks_of_assistant
 from recollect.flow.when import Period, periods, with_days
@@ -80,9 +81,9 @@ class Ranking:
     """Every turn's score; `columns` has the turns, and `places` those that are meant, where that is not all.
 
     `vector` is the question's by the embedder in use, where turns have vectors of that one; `unheard` is the part of
-    the question that was never said; `matching` says that only turns that match are meant, `then` that they are all
-    of the time that is asked for. `whoever` says how well each turn answers, whoever said it, where the user's own
-    words are preferred.
+    the question that was never said; `matching` says that only turns that match are meant, and `throughout` that they
+    are those of a period, spread over it. `whoever` says how well each turn answers, whoever said it, where the user's
+    own words are preferred.
     """
 
     scores: Numbers
@@ -92,7 +93,7 @@ class Ranking:
     unheard: float = 0.0
     places: Places | None = None
     matching: bool = False
-    then: bool = False
+    throughout: bool = False
     whoever: Numbers | None = None
 
     @property
@@ -167,9 +168,13 @@ class Ranker:
             question = _question(columns, asked, words, named, near)
             relevance = _relevance(question, len(columns))
             part = 0.0 if named else _unheard(columns, words, question, turns)
-            places, then = _meant(columns, turns, question, asked, only_matching)
+            places = _meant(columns, turns, question, asked, only_matching)
             scores, whoever = score(turns, question)
-            ranking = Ranking(scores, columns, relevance, vector, part, places, only_matching, then, whoever)
+            ranking = Ranking(scores, columns, relevance, vector, part, places, only_matching, whoever=whoever)
+            if places is not None and asked.by_time:
+                then = throughout(turns, scores, places[dated(turns.day[places], question.periods) == 1])
+                scores[then] = np.linspace(1, 0, len(then), endpoint=False)
+                ranking = replace(ranking, places=then, throughout=True) if len(then) else ranking
             return ranking if asked.within.session is None else ranking.within([asked.within.session])
 
     def is_off_topic(self, ranking: Ranking, floor: float) -> bool:
@@ -265,16 +270,13 @@ def _unheard(columns: Columns, words: list[str], question: Question, turns: Turn
     return unheard(columns.holders(words), len(columns))
 
 
-def _meant(
-    columns: Columns, turns: Turns, question: Question, asked: Asked, only_matching: bool
-) -> tuple[Places | None, bool]:
-    """The places of the turns that are meant, None where all are; and whether they are those of the time asked for."""
+def _meant(columns: Columns, turns: Turns, question: Question, asked: Asked, only_matching: bool) -> Places | None:
+    """The places of the turns that are meant; None where all are."""
     if asked.by_time:
-        then = _said_then(columns, turns, question.periods)
-        return (then, True) if len(then) else (columns.openings(), False)
+        return columns.openings()
     if only_matching and not _has_meaning(question):
-        return matching(turns, replace(question, postings=columns.holding(query_words(asked.text)))), False
-    return _without_other_passages(columns, turns, question) if columns.spans else None, False
+        return matching(turns, replace(question, postings=columns.holding(query_words(asked.text))))
+    return _without_other_passages(columns, turns, question) if columns.spans else None
 
 
 def _said_then(columns: Columns, turns: Turns, periods: Sequence[Period]) -> Places:

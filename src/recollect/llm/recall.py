@@ -278,13 +278,14 @@ def _due(question: str, facts: Sequence[Fact], at: datetime) -> list[Fact]:
 
 
 def _talked(question: str, lines: Sequence[Line], at: datetime) -> list[Line]:
-    """What the user said in the conversations that memory recalls, on the days that the question names, if it does."""
+    """What the user said in the conversations that memory recalls, or throughout the days that the question names."""
     said = [line for line in lines if line.text.startswith("user: ") and not line.text.endswith("?")]
     earlier = [line for line in said if line.heading == _RECALLED]
     named = periods(question, at.date())
     if named:
         on = [(line, line.on.toordinal()) for line in said if line.on]
-        earlier = [line for line, day in on if any(first <= day <= last for first, last in named)]
+        within = [line for line, day in on if any(first <= day <= last for first, last in named)]
+        earlier = [within[n * len(within) // MOST] for n in range(MOST)] if len(within) > MOST else within
     elif "last" in words(question) and (days := [line.on for line in earlier if line.on]):
         earlier = [line for line in earlier if line.on == max(days)]
     return earlier[:MOST] if earlier or named else said[-MOST:]

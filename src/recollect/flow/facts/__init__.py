@@ -1,7 +1,7 @@
 """Facts from what a user says of themselves, by rules: no model, no network, and rather nothing than something wrong.
 
-text ──► corrections ──► prose: own words, by clause
-clause ──► names, profile, life, food, relations, likes, preferences, plans, mood ──► Found
+text ──► corrections ──► voice: own words ──► prose: by clause
+clause ──► names, profile, work, life, food, relations, likes, preferences, plans, mood ──► Found
 Statements of all messages ──► known: what stands, what is past
 """
 
@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from recollect.flow.facts.card import listed
 from recollect.flow.facts.corrections import Meant, corrected, place_in, with_word
 from recollect.flow.facts.food import food
 from recollect.flow.facts.found import Found
@@ -29,6 +30,7 @@ from recollect.flow.facts.profile import profile
 from recollect.flow.facts.prose import Clause, told
 from recollect.flow.facts.relations import in_passing, relations
 from recollect.flow.facts.wording import word_set
+from recollect.flow.facts.work import work
 from recollect.types import with_zone
 
 __all__ = ["Found", "Known", "Statement", "amended", "extract", "known", "noted"]
@@ -39,18 +41,20 @@ def _wishes(clause: Clause) -> Iterable[Found]:
 
 
 _Rules = tuple[Callable[[Clause], Iterable[Found]], ...]
-_ALL: Final[_Rules] = (names, profile, life, food, relations, _wishes, plans, mood)
-_BEGINS: Final = word_set(
-    """i im ive id we weve my our
-    you please just everyone everybody friends people call calls it its this that name names myself as
+_OF_MINE: Final[_Rules] = (names, profile, work, life, food, relations, _wishes, plans, mood)
+_OF_OTHERS: Final[_Rules] = (names, profile, work, life, food, in_passing, _wishes, plans, mood)
+_MINE: Final = word_set("i im ive id we weve my our")
+_OTHERS: Final = word_set(
+    """you please just everyone everybody friends people call calls it its this that name names myself as
     can could will would always never don dont do stop keep give make use using write answer reply respond be avoid
     include including format speak talk send explain show your these the
     remind add put help gotta cancel drop delete remove forget they on by in next tomorrow tonight
-    thank thanks many no there nevermind for at tools"""
+    thank thanks many no there nevermind for at tools being first second third last is was whenever
+    appointment interview exam test viva meeting surgery dentist doctor deadline job driving final
+    run check commit push start end sign skip only ask"""
 )
 """The words that a clause about the user begins with, apart from names."""
 _BY_NAME: Final[_Rules] = (in_passing, likes)
-"""The rules for clauses that begin otherwise."""
 _FIRST: Final = re.compile(r"\w*")
 
 
@@ -58,7 +62,12 @@ def _find(clause: Clause) -> list[Found]:
     """What a clause says, by the rules for those that begin as it does."""
     match = _FIRST.match(clause.text)
     first = match[0].casefold() if match else ""
-    rules = _ALL if first in _BEGINS or first.endswith("day") else _BY_NAME
+    if first in _MINE:
+        rules = _OF_MINE
+    elif first in _OTHERS or first.endswith("day"):
+        rules = _OF_OTHERS
+    else:
+        rules = _BY_NAME
     return [one for rule in rules for one in rule(clause)]
 
 
@@ -69,7 +78,7 @@ def extract(text: str, at: datetime) -> list[Found]:
     others do, say nothing of the user.
     """
     right, cuts = corrected(text)
-    said = told(right, with_zone(at), _find)
+    said = told(right, with_zone(at), _find) + listed(right, with_zone(at), _find)
     if cuts:
         said = [replace(one, span=place_in(cuts, one.span)) for one in said]
     return sorted({(one.key, one.ended): one for one in said}.values(), key=lambda one: (one.span, one.key))

@@ -185,6 +185,8 @@ KINDS: Final = (
         rule(r"\bmy (?:\w+ )?(?:habits?|routines?)\b|\bdo i (?:usually|normally) do\b"),
     ),
     Kind("email", "email mail address", rule(r"\bmy e-?mail\b")),
+    Kind("phone", "phone number mobile cell", rule(r"\bmy (?:phone|mobile|cell|number)\b")),
+    Kind("username", "user name id username handle login account", rule(r"\bmy (?:user|username|handle|login)\b")),
     Kind("timezone", "time zone timezone", rule(r"\bmy time ?zone\b")),
     Kind(
         "answer_length answer_style language units prefers",

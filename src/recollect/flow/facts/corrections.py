@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from recollect.flow.days import DAY, MONTH
-from recollect.flow.facts.prose import MAX_TEXT
+from recollect.flow.facts.voice import MAX_TEXT
 from recollect.flow.facts.wording import rule, small
 
 Cuts = tuple[tuple[int, int], ...]
@@ -111,4 +111,4 @@ def meant(text: str) -> Meant | None:
 
 def with_word(text: str, wrong: str, right: str) -> str:
     """The text with the right word in place of the wrong one."""
-    return re.sub(rf"(?<!\w){re.escape(wrong)}(?!\w)", lambda _: right, text)
+    return re.sub(rf"(?<!\w){re.escape(wrong)}(?!\w)", lambda _: right, text, flags=re.IGNORECASE)

@@ -34,7 +34,8 @@ _HAVE_BEEN: Final = r"i(?:'ve| have) been(?=[^.,;!?]{0,30} (?:since|for \w+ year
 _DIET: Final = rule(
     rf"(?:{_I_AM}|{_TURNED}|{_HAVE_BEEN}) (?:an? )?(?:strict |lifelong |committed )?{DIETS}{EATS}",
     rf"(?:i have|,? and|{_DIAGNOSED} with) (coeliac|celiac)(?: disease\b|{EATS})",
-    rf"i (?:only |always )?eat (halal|kosher){EATS}",
+    rf"(?:as an?|being) {DIETS}(?=,? i\b)",
+    rf"(?:i (?:only |always )?eat|(?:i|we) keep) (halal|kosher)(?: at home)?{EATS}",
     r"i(?:'m on| am on| follow| eat) an? (?:strict )?(vegan|vegetarian|keto|kosher|halal|paleo) diet\b",
 )
 _NO_DIET: Final = rule(rf"i(?:'m| am) (?:not|no longer) (?:an? )?{DIETS}")
@@ -47,6 +48,14 @@ _FREE_OF: Final = word_set(
 _CANT: Final = "i (?:can't|cannot|can not)"
 _CANT_HAVE_ANY: Final = rule(rf"(?:{_CANT} have|i(?:'ve| have)? (?:gave|given) up) (?:any |all )?([\w-]{{3,15}})\b")
 _AGAIN: Final = r"[^.,;!?]{2,40} again\b"
+_DRINKS_NOT: Final = rule(
+    rf"(?:i (?:don't|do not|never) drink(?: alcohol| at all| any ?more)?|{AM} teetotal)"
+    r"(?=\s*(?:[.,!;)]|$|(?:and|but|so)\b(?! drive)))"
+)
+_DRINKS_AGAIN: Final = rule(
+    r"i(?:(?:'ve| have)?(?: just| recently)? started drinking|'m drinking| am drinking|(?: now)? drink)"
+    r"(?: alcohol)? again\b"
+)
 _EATS_NOT: Final = rule(
     f"(?:{_CANT}|i (?:don't|do not|never))(?: {any_of('really usually ever')})* (?:eat|drink) ",
     "i(?:'ve| have)? (?:stopped|quit|given up|gave up|decided to stop) (?:eating|drinking) ",
@@ -69,6 +78,10 @@ _EATEN: Final = rule(
 
 def food(clause: Clause) -> Iterator[Found]:
     """What a clause says the user can't or does not eat or drink: "I'm vegan and lactose intolerant"."""
+    if match := _DRINKS_NOT.match(clause.text):
+        yield found(clause, PROFILE, "avoids", "alcohol", match.end())
+    elif match := _DRINKS_AGAIN.match(clause.text):
+        yield found(clause, PROFILE, "avoids", "alcohol", match.end(), ended=True)
     end, more = 0, True
     while more:
         more = False

@@ -26,6 +26,11 @@ _RULED_OUT: Final = {
 }
 """The diets that someone has given up who no longer avoids this."""
 _OPPOSITE: Final = {"likes": "dislikes", "dislikes": "likes", "avoids": "likes"}
+_CARRIES_OUT: Final = {
+    ("place", False): ("move to",), ("company", False): ("start at", "join", "first day at"),
+    ("company", True): ("last day at",),
+}  # fmt: skip
+"""The plans that are carried out by what a key now holds, or by its end: who moved to Rome no longer plans to."""
 ADDS_UP: Final = ":allergy"
 """How the keys of others end that hold all that was said: a thing more takes the place of none."""
 _Cited: TypeAlias = dict[tuple[str, str], None]
@@ -142,7 +147,7 @@ class Knowing:
             repeated[key].update(dict.fromkeys((said.session, id) for id in said.sources))
         else:
             theirs = [f"{key}:{about}" for about in sorted(ABOUT)] if old and _is_another(old, said) else []
-            over = [one for one in (key, opposite(key), *theirs) if one in standing]
+            over = [one for one in (key, opposite(key), *theirs, *_carried_out(said)) if one in standing]
             past += [_ended(_citing(standing.pop(one), repeated.pop(one, None)), said) for one in over]
             standing[key] = _fact(said)
             rests |= dict.fromkeys((*over, key), (said.id,))
@@ -175,6 +180,9 @@ def _first_name(name: str) -> str:
 def opposite(key: str) -> str:
     """The key that no longer holds once this one does: who likes jazz does not dislike it."""
     verb, colon, what = key.partition(":")
+    if verb == "asked":
+        how, _, wish = what.partition(" ")
+        return f"asked:{'never' if how == 'always' else 'always'} {wish}"
     return f"{_OPPOSITE[verb]}:{what}" if colon and verb in _OPPOSITE else ""
 
 
@@ -187,7 +195,12 @@ def _ends(said: Statement, standing: _Standing) -> list[str]:
     avoids, _, food = said.key.partition(":")
     if avoids == "avoids" and "diet" in standing and standing["diet"].value in _RULED_OUT.get(food, ()):
         also.append("diet")
-    return [key for key in dict.fromkeys((meant, *also)) if key in standing]
+    return [key for key in dict.fromkeys((meant, *also, *_carried_out(said))) if key in standing]
+
+
+def _carried_out(said: Statement) -> list[str]:
+    """The keys of the plans that a statement says are carried out."""
+    return [f"todo:{plan} {said.value.casefold()}" for plan in _CARRIES_OUT.get((said.key, said.ended), ())]
 
 
 def _meant(said: Statement, standing: _Standing) -> str:

@@ -11,9 +11,9 @@ from recollect.answers import FactType
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.likes import INTEREST
 from recollect.flow.facts.phrases import name
-from recollect.flow.facts.preferences import PREFERENCE
 from recollect.flow.facts.profile import AM, LANGUAGES, NATIONS, PROFILE
 from recollect.flow.facts.prose import Clause
+from recollect.flow.facts.wishes import PREFERENCE
 from recollect.flow.facts.wording import EMOJI, any_of, rule, small
 
 _INSTRUMENTS: Final = any_of(
@@ -94,7 +94,7 @@ _KINDS: Final[tuple[tuple[FactType, str, re.Pattern[str], re.Pattern[str], re.Pa
 _WHOLE: Final = (
     rf"(?=\s*(?:[.,!;:){EMOJI}]|$|"
     + any_of(
-        """and & any but so because since for in at on with to as twice once three every now btw lol rn part-?time
+        """and & any but so because since for in at on with by to as twice once three every now btw lol rn part-?time
         part_time last mostly lately myself n cuz online too professionally competitively"""
     )
     + r"\b|& ))"
@@ -107,13 +107,14 @@ _PASSING: Final = rule(
 _MORE: Final = rule(r"(?:, (?:and )?| and | & )(?:the )?")
 _AT_SCHOOL: Final = rule(
     rf"i (?:studied|study|did my (?:degree|phd|master's|bachelor's|masters))(?: {_SUBJECTS})? at ",
-    rf"{AM} (?:studying|doing an? (?:phd|master's|masters|bachelor's|degree))(?: in)?(?: {_SUBJECTS})? at ",
+    rf"{AM} (?:studying|doing (?:an?|my) (?:phd|master's|masters|msc|bachelor's|degree))(?: in)?"
+    r"(?: (?!at\b)[\w-]+){0,3} at ",
     r"i (?:have )?graduated(?: in \w+)? from ",
     r"i went to (?=(?:the )?(?-i:[A-Z])[^.,;!?]{1,40}\b(?-i:University|College|Polytechnic|State)\b)"
     r"(?!.*\b(?:for|to)\b)",
 )
 _LOOKS: Final = "(?:(?:old|used|second-?hand|new|red|blue|black|white|silver|grey|gray|green) )?"
-_DRIVE: Final = rule(rf"(?:{_WE} drive|(?:my|our) (?:(?:new|current|family) )?car is) (?:an? |the )?{_LOOKS}")
+_DRIVE: Final = rule(rf"(?:{_WE} drive|(?:my|our) (?:(?:new|current|family) )?car(?: is|'s)) (?:an? |the )?{_LOOKS}")
 _DRIVE_NO_MORE: Final = rule(
     f"(?:{_NO_MORE.format('drive', 'driving')} |{_DROPPED.format('drive')})(?:an? |the )?",
     rf"(?:i|we)(?:'ve| have)?(?: (?:just|finally|now))? (?:sold|scrapped|traded in|got rid of) (?:my|our|the) {_LOOKS}",
@@ -170,7 +171,7 @@ _DAYS: Final = any_of(
     "day morning evening night week weekend afternoon weekday monday tuesday wednesday thursday friday saturday sunday"
 )
 _HOW_OFTEN: Final = (
-    rf"(?:(?:every(?: single| other)?|each) {_DAYS}(?:(?:, |,? and ){_DAYS})*"
+    rf"(?:(?:every(?: single| other)?|each) {_DAYS}(?: (?:morning|afternoon|evening|night))?(?:(?:, |,? and ){_DAYS})*"
     r"|(?:once|twice|(?:two|three|four|five|six|\d)(?:x| times)) "
     r"(?:a|per) (?:day|week|month)|on (?:\w+days(?:(?:, |,? and )\w+days)*|weekends)"
     r"|in the (?:mornings?|evenings?|afternoons?)|before work|after work)"
@@ -204,6 +205,14 @@ _EMAIL: Final = rule(
     rf"my (?:(?:work|new|personal|private) )?e-?mail(?: address)?(?: is|'s|:) {_ADDRESS}",
     rf"you can (?:reach|contact|e-?mail) me (?:at|on|via) {_ADDRESS}",
 )
+_PHONE: Final = rule(
+    r"(?:my (?:(?:work|new|home|personal|private|cell|mobile) )?(?:phone|mobile|cell|telephone|number)(?: number)?"
+    r"(?: is|'s|:)|(?:you can )?(?:call|reach|text) me (?:at|on|under)) (\+?\(?\d[\d ()/.-]{5,20}\d)(?![\d@])"
+)
+_USERNAME: Final = rule(
+    r"my (?:[\w-]+ )?(?:user ?name|user ?id|handle|login|account (?:id|name)) (?:is|:) "
+    r"(@?(?=[\w.@-]*[\d_@])[\w.@-]{3,40}\w)"
+)
 _PRONOUNS: Final = rule(r"my (?:preferred )?pronouns are ((?:he|she|they|ze|xe|it)(?:/\w+){1,2})\b")
 _ZONE: Final = (
     r"((?:UTC|GMT)(?:[+-]\d{1,2}(?::\d\d)?)?|(?:[ECMP][SD]T|CES?T|WES?T|EES?T|BST|IST|JST|SGT|HKT|A[CEW][SD]T|KST|NZ[SD]T)"
@@ -212,7 +221,7 @@ _ZONE: Final = (
 _TIMEZONE: Final = rule(
     rf"my time ?zone is (?:the )?{_ZONE}\b(?! (?:in|on) the\b)",
     rf"{AM} (?:in|on) (?:the )?{_ZONE} time(?: ?zone)?\b",
-    rf"{AM} on (?-i:(UTC|GMT|EST|CST|MST|PST|CET|BST|IST|JST)\b)(?=\s*(?:[.,!;]|$|btw\b))",
+    rf"{AM} (?:in|on) (?-i:(UTC|GMT|EST|CST|MST|PST|CET|BST|IST|JST)\b)(?=\s*(?:[.,!;]|$|(?:btw|so|and|but)\b))",
 )
 
 
@@ -227,8 +236,10 @@ _NO_CITIZEN: Final = rule(
 )
 _NATION: Final = rule(_A_NATION)
 _MAY_TELL: Final = small(
-    "play|teach|taught|learn|stud|driv|car is|born|liv|mail|pronoun|zone| on |graduat|went to|major|degree|phd|master"
-    "|passport|citizen|nationality|bachelor|reach me|contact me|bought|sold|scrapped|traded|rid of"
+    "play|teach|taught|learn|stud|driv|car is|car'?s |born|liv|mail|pronoun|zone| time|graduat|went to|major|degree|phd"
+    "|master| (?:in|on) (?:utc|gmt|[ecmp]st|cet|bst|ist|jst)|passport|citizen"
+    "|nationality|bachelor|(?:reach|contact|call|text) me|phone|mobile|number|user|handle|login|bought|sold|scrapped"
+    "|traded|rid of"
 )
 
 
@@ -260,6 +271,8 @@ def _told(clause: Clause) -> Iterator[Found]:
         ("born", _BORN),
         ("household", _LIVE_WITH),
         ("email", _EMAIL),
+        ("phone", _PHONE),
+        ("username", _USERNAME),
         ("pronouns", _PRONOUNS),
         ("timezone", _TIMEZONE),
     ):

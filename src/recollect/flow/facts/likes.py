@@ -9,7 +9,7 @@ from recollect.answers import FactType
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import Phrase, slug, thing, things
 from recollect.flow.facts.prose import Clause
-from recollect.flow.facts.wording import any_of, rule, word_set
+from recollect.flow.facts.wording import any_of, lower, rule, word_set
 
 INTEREST: Final[FactType] = "interest"
 
@@ -31,7 +31,7 @@ _LIKES: Final = rule(
     "i(?:'ve| have) (?:recently |lately )?"
     + any_of("been_getting_into gotten_into got_into always_loved fallen_in_love_with")
     + " ",
-    "my (?:main |biggest |favou?rite )?hobb(?:y|ies) (?:is|are|includes?) ",
+    "my (?:main |biggest |favou?rite )?(?:hobb(?:y|ies)|interests)(?: is| are| includes?|:) ",
 )
 _DISLIKES: Final = rule(
     f"i{_SO} (?:hate|dislike|detest|despise|loathe) ",
@@ -41,19 +41,25 @@ _DISLIKES: Final = rule(
     f"{_AM}{_SO} not (?:an? )?(?:(?:big|huge|really an?) )?fan of ",
     f"{_AM}{_SO} not (?:really )?(?:into|interested in|fond of|keen on) ",
 )
+_FAN: Final = rule(
+    rf"{_AM}{_SO} an? (?:(?:big|huge|massive|lifelong|die-?hard|proud) )*((?-i:[A-Z])[\w'&-]*(?: [\w'&-]+){{0,2}}?) "
+    r"(?:fan|supporter)(?=\s*(?:[.,!;)]|$|(?:and|but|so|since)\b))"
+)
+"""Whose fan someone is: "a huge Liverpool fan"."""
 _BORING: Final = rule(
     rf"i find ([\w-]{{2,20}}(?: [\w-]{{2,20}})?){_SO} (?:boring|dull|tedious|disgusting|annoying)"
     r"(?=\s*(?:[.,!;)]|$|and\b))"
 )
 _LIKES_NO_MORE: Final = rule(
     "i no longer (?:like|love|enjoy) ",
+    r"i used to (?:like|love|enjoy) (?=[^.;!?]{2,40} but (?:not|i don't) (?:[^.;!?]{0,20} )?any ?more\b)",
     "i(?:'ve| have)? (?:stopped|quit) (?:liking|loving|enjoying) ",
     f"{_AM} no longer (?:into|interested in|an? fan of|fond of) ",
 )
 _OR: Final = rule(",? or ")
 _ANY_MORE: Final = rule(r"\s+(?:any ?more|any longer)\b")
 _FAVORITE: Final = rule(
-    r"my (?:all-time |new |current )?fav(?:e|ou?rite)? ([\w-]{2,20}(?: [\w-]{2,20})?) "
+    r"my (?:all[- ]time |new |current )?fav(?:e|ou?rite)? ([\w-]{2,20}(?: [\w-]{2,20})?) "
     "(?:is|are|has always been|has to be) (?:actually |now |definitely |probably )?"
 )
 _IS_FAVORITE: Final = rule(
@@ -89,6 +95,8 @@ def likes(clause: Clause) -> Iterator[Found]:
         yield from _each(clause, "likes" if no_more else "dislikes", what, ended=no_more)
     elif match := _BORING.match(text):
         yield from _each(clause, "dislikes", _objects(text[: match.end(1)], match.start(1)))
+    elif match := _FAN.match(text):
+        yield from _each(clause, "likes", [Phrase(match[1], match.end())])
     elif match := _LIKES.match(text):
         yield from _each(clause, "likes", _objects(text, match.end()))
     else:
@@ -104,7 +112,7 @@ def _favorite(clause: Clause) -> Iterator[Found]:
     elif "avo" in text.casefold() and (match := _IS_FAVORITE.search(text)):
         best = thing(text, 0, most=4)
         end = match.end() if best and best.end == match.start() else 0
-    if match and best and end and not _VAGUE.intersection(match[1].lower().split()):
+    if match and best and end and not _VAGUE.intersection(lower(match[1]).split()):
         yield found(clause, INTEREST, f"favorite:{slug(match[1])}", best.text, end)
 
 

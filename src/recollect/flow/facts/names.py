@@ -11,18 +11,19 @@ from recollect.flow.facts.forenames import FORENAMES
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.people import KEYS
 from recollect.flow.facts.phrases import Phrase, given, name, place_name
-from recollect.flow.facts.profile import AS_FROM, NO_NAME, PROFILE, STOP, around_role, lasts
+from recollect.flow.facts.profile import AS_FROM, NO_NAME, PROFILE, STOP, lasts
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
 from recollect.flow.facts.wording import any_of, rule
+from recollect.flow.facts.work import around_role
 
 _NAME: Final = rule(r"my (?:full |first |real |legal |good )?name(?: is|'s) (?:actually |now |spel(?:led|t) )?(?=\w)")
 _CALLED: Final = rule(
     r"i(?:'m| am) (?:called|named) |i go by (?:the name (?:of )?)?",
-    r"(?:you can |please |just |everyone |everybody |(?:my )?friends |people )*calls? me ",
+    r"(?:i(?: want|'d like) you to |you can |please |just |everyone |everybody |(?:my )?friends |people )*calls? me ",
     "i(?:'m| am) (?=(?:dr|mr|mrs|ms|prof)\\b)",
     r"(?:it's|this is) (?=(?-i:[A-Z])[\w'-]+ here\b)",
-    rf"(?:name's|myself) (?=(?-i:[A-Z])[\w'-]+(?: (?-i:[A-Z])[\w'-]+)?{STOP})",
+    rf"(?:name's|myself) (?=(?-i:[A-Z])[\w'-]+(?: (?-i:[A-Z])[\w'-]+)?(?:{STOP}|(?= from (?-i:[A-Z]))))",
 )
 _NOT_NAMED: Final = rule(r"my name (?:is not|isn't|is no longer) ")
 _BUT: Final = rule(r",? (?:it's|it is|but(?: it's)?|my name is) ")

@@ -26,11 +26,14 @@ SEVERAL: Final = {
     "gran": "grandmother", "granny": "grandmother", "nan": "grandmother", "grandfather": "grandfather",
     "grandpa": "grandfather", "granddad": "grandfather", "grandad": "grandfather",
     "grandson": "grandson", "granddaughter": "granddaughter",
-    "kid": "child", "child": "child", "sister-in-law": "sister-in-law", "brother-in-law": "brother-in-law",
+    "baby girl": "daughter", "baby boy": "son", "kid": "child", "child": "child",
+    "sister-in-law": "sister-in-law", "brother-in-law": "brother-in-law",
 }  # fmt: skip
 PETS: Final = {
     "dog": "dog", "cat": "cat", "puppy": "dog", "kitten": "cat", "horse": "horse", "parrot": "parrot",
-    "rabbit": "rabbit", "hamster": "hamster", "tortoise": "tortoise", "pony": "pony",
+    "rabbit": "rabbit", "bunny": "rabbit", "pony": "pony", "guinea pig": "guinea-pig", "hamster": "hamster",
+    "tortoise": "tortoise", "turtle": "turtle", "goldfish": "goldfish", "budgie": "budgie", "parakeet": "parakeet",
+    "ferret": "ferret", "gecko": "gecko", "snake": "snake", "lizard": "lizard", "hedgehog": "hedgehog",
     **dict.fromkeys(
         ("golden retriever", "labrador", "german shepherd", "border collie", "poodle", "beagle", "dachshund", "corgi",
          "greyhound", "husky", "pug", "spaniel", "whippet", "chihuahua"),

@@ -229,14 +229,13 @@ def things(text: str, start: int) -> list[Phrase]:
     first = thing(text, start)
     if first is None or LINKED.intersection(first.text.split()):
         return [first] if first else []
-    found = [first]
+    found, alike = [first], True
     while (link := _LIST.match(text, found[-1].end)) and (item := thing(text, link.end(), most=2)):
         over = _OVER.match(text, item.end) or _TRAILING.match(text, item.end + 1)
-        if not _alike(first.text, item.text) and not over:
-            break
+        alike = alike and _alike(first.text, item.text)
         found.append(item)
         if link[1].strip() != ",":
-            return found[1:] if _shares_noun(found) else found
+            return (found[1:] if _shares_noun(found) else found) if alike or over else [first]
     return [first]
 
 

@@ -14,7 +14,8 @@ from recollect.flow.days import DAY, MONTH, WEEKDAY
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.people import KEYS, SEEN
 from recollect.flow.facts.places import PLACE
-from recollect.flow.facts.prose import GAP, Clause
+from recollect.flow.facts.prose import Clause
+from recollect.flow.facts.voice import GAP
 from recollect.flow.facts.wording import HOUR, any_of, lower, rule
 
 ACTION: Final[FactType] = "action_item"
@@ -57,13 +58,30 @@ _EVENT: Final = any_of(
     """appointment meeting interview exam test flight call deadline party wedding class lesson presentation conference
     trip checkup check-up surgery operation date concert game match race marathon reservation booking dinner lunch
     breakfast webinar workshop hearing viewing viva audition rehearsal recital reunion vacation holiday session demo
-    visit course lecture tour"""
+    visit course lecture tour (?:first|last)_day"""
 )
+_EXPIRES: Final = (
+    any_of(
+        "visa passport contract lease subscription licen[cs]e insurance warranty membership permit trial certificate"
+    )
+    + " (?:expires|ends|runs out|renews|is up for renewal)"
+)
+_WHERE: Final = r"(?: (?:at|with|in|to)(?: [\w'.-]+){1,3}?)?"
+_EVENT_ALONE: Final = rule(
+    r"(?:(?:(?:job|driving|final|dentist|doctor'?s) )?"
+    + any_of("appointment interview exam test viva meeting surgery deadline (?:first|last)_day")
+    + rf"{_WHERE}|(dentist|doctor))"
+    + rf" (?=(?:on |this |next )?(?:the \d|tomorrow|tmrw|{WEEKDAY}|{MONTH} \d|\d+(?:st|nd|rd|th)? {MONTH}))"
+)
+_NO_MORE_SAID: Final = rule(r",?(?: at)?(?: \d[\d:.]*(?: ?[ap]m)?)?\s*(?:[.,!;]|$)")
+"""An event that is named with its day and no more is a plan: "Exam on Monday"."""
 _HANDED_IN: Final = any_of("thesis dissertation essay paper report assignment homework project application")
 _BEGINS: Final = any_of("leaves starts begins takes_place")
 _HAVE_EVENT: Final = rule(
     rf"(?:i|we)(?:{_ALSO} have|(?:'ve| have){_ALSO} got) (?:an? |my |our )?(?!no )(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b)",
-    rf"(?:my|our) (?:next )?(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b(?: (?:at|with|in|to) [\w'-]+)? (?:is|{_BEGINS})\b)",
+    rf"(?:my|our) (?:next )?(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b{_WHERE} (?:is|{_BEGINS})\b)",
+    rf"(?:my|our) (?=(?:[\w'-]+ ){{0,2}}{_EXPIRES}\b)",
+    rf"{_WE_ARE} (?:training|preparing|studying|revising) for (?:an? |my |our |the )?(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b)",
     rf"(?:my|our) (?=(?:[\w'-]+ ){{0,2}}{_HANDED_IN} is due\b)",
 )
 _BOOKED: Final = rule(
@@ -88,7 +106,7 @@ _CANCEL: Final = rule(
 )
 _BEEN: Final = r"(?:'s| is| was| has| got)?(?: been)?(?: (?:now|just|already))*"
 _THEY: Final = "(?:i|we|they)(?:'ve| have)?(?: (?:now|just|already|also))*(?: had to)?"
-_TO_ANOTHER: Final = any_of("moved? postponed? rescheduled? pushed_back brought_forward shifted changed")
+_TO_ANOTHER: Final = any_of("moved? postponed? rescheduled? pushed(?:_back)? brought_forward shifted changed")
 _IS_NOW: Final = "(?: is|'s)(?: now| actually)*"
 _HAS: Final = "(?:'s| has| have)?(?: (?:now|just|already))*(?: had to)?"
 _HOSTS: Final = any_of(
@@ -130,8 +148,9 @@ _VERBS: Final = {
     "picking up": "pick up", "hosting": "host", "attending": "attend", "seeing": "see", "taking": "take",
     "heading": "head", "running": "run", "presenting": "present", "having": "have", "giving": "give",
     "throwing": "throw", "getting married": "get married", "joining": "join",
+    "retiring": "retire",
 }  # fmt: skip
-_WHOLE: Final = ("fly", "move", "travel", "leave", "drive", "start", "present", "get married")
+_WHOLE: Final = ("fly", "move", "travel", "leave", "drive", "start", "present", "get married", "retire")
 """What someone may do without more words."""
 _NO_PLAN: Final = (
     r"(?! to (?:be|have|get|do|feel|think|see|like)\b| (?:up|late|low|behind)\b| out of\b"
@@ -247,6 +266,12 @@ def _dated(clause: Clause, start: int = 0, day: date | None = None) -> Iterator[
         yield from _item(clause, match.start(match.lastindex or 1), dated=True, day=day)
     elif " start" in text and (match := _START.match(text, start)):
         yield from _start(clause, match)
+    elif clause.first and (match := _EVENT_ALONE.match(text)):
+        when = _days(text[match.end() :], clause.at.date())
+        if when and when[0] == 0 and _NO_MORE_SAID.match(text, match.end() + when[1]):
+            yield from _item(
+                clause, match.end(1) if match[1] else 0, dated=True, verb=f"{match[1]} appointment" if match[1] else ""
+            )
 
 
 def _start(clause: Clause, match: re.Match[str]) -> Iterator[Found]:
@@ -295,11 +320,12 @@ def _moved(clause: Clause, start: int, who: str | None) -> Iterator[Found]:
     """The plan whose words begin there, and with whom it is, with the day that it was moved to and its hour."""
     text, today = clause.text, clause.at.date()
     for link in _TO_DAY.finditer(text, start):
-        day = ahead(text[link.end() :], today)
+        on = "on the " if link[0].endswith("the ") else ""
+        day = ahead(on + text[link.end() :], today)
         if day and day[0] == 0 and day[2] >= today:
             what = _without_day(_WAS_MOVED.sub("", text[start : link.start()]), today)[0]
             if what and not _POINTS.search(what):
-                end = link.end() + day[1]
+                end = link.end() + day[1] - len(on)
                 what = f"{who} {what}" if who else what
                 hour = HOUR.match(text, end)
                 then, end = (f"{what}{hour[0]}", hour.end()) if hour else (what, end)

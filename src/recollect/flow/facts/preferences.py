@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from recollect.answers import FactType
 from recollect.flow.facts.found import Found, found
-from recollect.flow.facts.phrases import LINKED, name, thing
+from recollect.flow.facts.phrases import LINKED, Phrase, name, thing
 from recollect.flow.facts.profile import LANGUAGE
 from recollect.flow.facts.prose import Clause
+from recollect.flow.facts.wishes import CAN_YOU, PREFERENCE, TOOLS, wishes
 from recollect.flow.facts.wording import any_of, lower, rule
 
-PREFERENCE: Final[FactType] = "preference"
-
-_CAN_YOU: Final = "(?:can|could|will|would) (?:you|u) (?:please |pls )?"
 _WANT: Final = (
-    rf"(?:{_CAN_YOU})?"
+    rf"(?:{CAN_YOU})?"
     r"(?:i (?:prefer|like|want|always want|need)|i(?:'d| would) (?:prefer|rather have|rather get|like)"
     r"|i (?:don't|do not) (?:want|like|need)|(?:always |never |please |don't |do not |stop )*"
     + any_of(
-        """keep give make use using write answer reply respond be avoid include including format speak talk send
+        """keep give make use using write answer reply respond be avoid include including adding format speak talk send
         explain show"""
     )
     + r")\b"
@@ -37,12 +34,12 @@ _ABOUT_ANSWERS: Final = rule(
 """About answers in general: "three short replies to this mail" is asked for once."""
 _AS_A_RULE: Final = rule(
     r"\b(?:from now on|in (?:the )?future|going forward|from here on|every time|by default|always(?=\W*$|,))\b",
-    rf"^(?:{_CAN_YOU}|please )?(?:always|never) |^i always want ",
+    rf"^(?:{CAN_YOU}|please )?(?:always|never) |^i always want ",
     r"^(?:please )?(?:always )?explain (?:things|everything)\b",
     r"^(?:please )?(?:answer|reply|respond) (?:only in \w+|in \w+ only)\b",
     r"^(?:please )?(?:write|talk|speak|reply|respond) to me in\b",
     r"\bwhen (?:you )?(?:answer|reply|respond|speak|talk|write|writ)(?:ing)?(?: (?:to|with))? me\b",
-    rf"^(?:{_CAN_YOU})?(?:please )?stop [a-z]+ing\b",
+    rf"^(?:{CAN_YOU})?(?:please )?stop [a-z]+ing\b",
 )
 _NOT: Final = rule(r"\b(?:don't|do not|never|no|not|without|avoid|stop|less|fewer|rather than|instead of|over)\b")
 _ELSE: Final = rule(r"[,;] (?=(?:i|i'm|my|it|it's|she|he|they)\b)")
@@ -69,9 +66,10 @@ _STYLES: Final = {
 }
 _UNITS: Final = rule(r"\b(metric|imperial|celsius|fahrenheit)\b")
 _TONE: Final = rule(r"(?:i prefer|(?:please )?use) an? [\w-]+ tone(?: (?:with|to) me)?\W*$")
+_A_UNIT: Final = "(?:the )?(?:metric|imperial|celsius|fahrenheit)"
 _MY_UNITS: Final = rule(
-    r"(?:please )?use (?:the )?(?:metric|imperial)(?: units| system)?(?:,? please)?\W*$",
-    r"i prefer (?:the )?(?:metric|imperial|celsius|fahrenheit)\b",
+    rf"(?:please )?use {_A_UNIT}(?: units| system)?(?:,? please)?\W*(?:$|(?<=, )(?:i|i'm)\b)",
+    rf"i prefer {_A_UNIT}\b",
     r"i (?:always )?use (?:the )?(?:metric|imperial)\b",
 )
 _FOR_ALL: Final = rule(_TONE.pattern, _MY_UNITS.pattern)
@@ -85,33 +83,38 @@ _PREFER: Final = rule(
 _OVER: Final = frozenset({"to", "over"})
 _RATHER_THAN: Final = rule(" (?:over|to|rather than|instead of) ")
 _IF: Final = rule(r",? if\b")
+_LANGUAGES: Final = any_of(
+    "TypeScript JavaScript Python Rust Go Java Kotlin Swift Ruby PHP Elixir Haskell Scala Clojure"
+)
 _AT_WORK: Final = "(?:(?:for|at) work )?"
 _USE: Final = rule(
     f"{_AT_WORK}i(?:'m| am)?(?: (?:currently|now|still))? (?:use|using) (?!the )",
+    "(?:my|our) (?:team|company|office) (?:mostly |mainly )?uses (?!the )",
     "i(?: mostly| mainly| usually)? (?:code|program|write (?:most of )?(?:my )?code)(?: mostly| mainly)? in ",
-    rf"i(?:'m| am) on (?={any_of('Windows Linux Ubuntu Debian Fedora Arch macOS Android iOS')}\b)",
+    "i(?:'ve been|'m| am)(?: mostly| mainly)? (?:coding|programming|developing) in ",
+    rf"i (?:mostly|mainly|usually) write (?=(?-i:{_LANGUAGES})\b)",
+    rf"i(?:'m| am) (?:on|running) (?={any_of('Windows Linux Ubuntu Debian Fedora Arch macOS Android iOS')}\b)",
 )
 _AND_USE: Final = rule("(?:,? and|,| &) (?:a (?:bit|little) of )?")
 _MOSTLY_USE: Final = rule(
     "i (?:mostly|always|usually|mainly|primarily|normally|typically|generally) use "
     r"(?=[^.!?]{2,40} (?:for|to)\b|(?-i:[A-Z]))"
 )
-_SMALL_TOOLS: Final = any_of(
-    """vs_?code neovim vim emacs python rust java javascript typescript django react postgres(?:ql)?(?:_\\d+)? mysql
-    sqlite docker kubernetes aws azure gcp linux ubuntu arch windows(?:_\\d+)? macos chrome firefox safari notion
-    obsidian slack jira excel chatgpt copilot figma photoshop github gitlab confluence trello asana zoom tmux git
-    terraform pytest ruff mypy npm pnpm redis mongodb kafka flask fastapi node(?:\\.?js)? vue angular svelte jest
-    laravel ansible jenkins webpack vite (?:an_)?iphone(?:_\\d+)? (?:an_)?android"""
-)
+_RUN_ON: Final = any_of("windows linux ubuntu arch macos chrome firefox safari android python node postgres")
+"""What one is on for good, as one is not on Zoom."""
 _USE_SMALL: Final = rule(
     f"{_AT_WORK}(?:(?:i|we)(?: (?:mostly|mainly|currently|now|still|also))*|i(?:'m| am)) (?:use|using) (?:both )?",
-    "(?:my|our) (?:(?:tech|current|work) )*stack(?: at work| right now)? "
-    "(?:is|includes|consists of):? (?:mostly |mainly )?",
+    rf"i(?:'m| am)(?: still| currently)* on (?={_RUN_ON}\b)",
     "(?:the )?tools (?:that )?(?:i|we) use(?: \\w+)?(?::| are) ",
 )
+_STACK: Final = rule(
+    "(?:my|our) (?:(?:tech|current|work) )*stack(?: at work| right now)?"
+    "(?:(?: is| includes| consists of):?|:) (?:mostly |mainly )?"
+)
+_LISTED: Final = rule(r"\s*(?:[.,!;)&]|$|(?:and|with|on|plus|for|at)\b)")
 _SMALL_TOOL: Final = rule(
-    rf"(?:an )?({_SMALL_TOOLS})"
-    r"(?=\s*(?:[.,!;)]|$|(?:and|but|btw|for|on|at|w/|with|every|daily|mostly|now|as|because|so)\b|w/))"
+    rf"(?:an )?({TOOLS}(?: v?\d(?:[\d.]*\d)?)?)"
+    r"(?=\s*(?:[.,!;)]|$|(?:and|but|btw|for|on|at|w/|with|every|daily|mostly|now|as|because|so|here|not|to|last)\b|w/))"
     r"(?! (?:for|to) (?:this|that|the)\b)"
 )
 _USED: Final = rule(
@@ -124,7 +127,9 @@ _USES_NO_MORE: Final = rule(
     "(?:i|we)(?: no longer use|(?:'ve| have)? stopped using) ",
     r"(?:i|we) (?:don't|do not) use (?=[^.,;!?]{2,40} any ?more\b)",
 )
-_SWITCHED: Final = rule("(?:i|we)(?:'ve| have)?(?: just| recently)? switched (?:over )?(?=from |to )")
+_SWITCHED: Final = rule(
+    "(?:i|we)(?:'ve| have)?(?: just| recently)? (?:switched (?:over )?(?=from |to )|migrated (?=from ))"
+)
 _REPLACED: Final = rule(
     "(?:i|we)(?:'ve| have)?(?: (?:just|recently|now|finally))? (?:dropped|ditched|replaced|swapped) "
 )
@@ -132,50 +137,13 @@ _FOR: Final = rule(" (?:for|with) ")
 _FROM, _TO = rule("from "), rule(" ?to ")
 
 
-_OFFERS: Final = any_of("schedule book plan put arrange set_up reserve")
-_REACHES: Final = any_of("call message text ping email e-mail phone remind send wake notify contact")
-_BROUGHT: Final = any_of("suggest recommend order buy get send give show offer")
-_AN_HOUR: Final = (
-    r"(?:(?:before|after|past|until) "
-    r"(?:\d+(?:[:.]\d+)?(?: ?[ap]m)?|noon|midnight|lunch|work|dinner|breakfast|school)"
-    r"|(?:on|at|during) (?:\w+days|weekends|night|the weekends?))"
-)
-_THAT_HOLDS: Final = (
-    rf"(?:(?:{_OFFERS} (?:me )?(?:anything|something|meetings?|calls?|appointments?|flights?|things)"
-    rf"|{_REACHES} (?:me|us)) (?:[\w'-]+ ){{0,3}}?{_AN_HOUR})"
-)
-_AND_OVER: Final = (
-    r"(?=\s*(?:[.!;)]|$|,(?! (?:if|unless|except)\b)|(?:please|pls|lol|thanks|because|since|as|i|i'm)\b))"
-)
-_CODES: Final = any_of(
-    "commit push force-push merge deploy release rebase squash open run write add use edit touch change"
-)
-_CODE: Final = (
-    any_of(
-        """branch pull_requests? prs? merge_requests? commits? unit_tests? tests? test_suite linter type_hints?
-        docstrings? migrations? changelog"""
-    )
-    + rf"|{any_of('main master develop production prod')}(?=\s*(?:[.,!;)]|$)| (?:without|before|after)\b)"
-)
-_WORK_ON_CODE: Final = (
-    rf"{_CODES}(?:(?!\b(?:if|unless|except|again|today|now)\b)[^.,!?;:]){{0,40}}? "
-    rf"(?:{_CODE})(?![\w'-])[^.,!?;:]{{0,40}}?"
-)
-_ASKED: Final = rule(
-    rf"(?:please )?(never|always|don't|do not) (?:ever )?({_THAT_HOLDS}){_AND_OVER}",
-    rf"(?:please )?(never|always) ((?:{_OFFERS}|{_BROUGHT}) me "
-    rf"(?:(?!\b(?:if|unless|when|until|except|again|today|now)\b)[^.,!?;:]){{3,60}}?){_AND_OVER}",
-    rf"(?:please )?(never|always|(?:don't|do not) ever) ({_WORK_ON_CODE}){_AND_OVER}",
-)
-"""What is to be done or left as a rule: at some hours, for the one who asks, in code. What is true of all is none."""
-_AND_ASKED: Final = rule("[,;] (?:and |but )?")
-
-
 def preferences(clause: Clause) -> Iterator[Found]:
     """What a clause says the user wants as a rule, prefers, or works with."""
     text = clause.text
-    if _ABOUT_ANSWERS.match(text) or (_COMMAND.match(text) and _as_a_rule(clause)) or _FOR_ALL.match(text):
-        yield from _manner(clause)
+    told, of_answers = list[Found](), _ABOUT_ANSWERS.match(text)
+    if of_answers or (_COMMAND.match(text) and _as_a_rule(clause)) or _FOR_ALL.match(text):
+        told += _manner(clause)
+        yield from told
     elif match := _TOO.match(text):
         length = "short" if lower(match[1]) in ("long", "wordy") else "long"
         yield found(clause, PREFERENCE, "answer_length", length, match.end())
@@ -184,12 +152,7 @@ def preferences(clause: Clause) -> Iterator[Found]:
             yield found(clause, PREFERENCE, "prefers", what.text, what.end, 0.85)
         if (over := _RATHER_THAN.match(text, what.end)) and (less := thing(text, over.end())):
             yield found(clause, PREFERENCE, "prefers", less.text, less.end, ended=True)
-    end = 0
-    while match := _ASKED.match(text, end):
-        group, end = match.lastindex or 2, match.end()
-        how = "always" if lower(match[group - 1]) == "always" else "never"
-        yield found(clause, PREFERENCE, "asked", f"{how} {match[group]}", end, 0.85)
-        end = more.end() if (more := _AND_ASKED.match(text, end)) else len(text)
+    yield from wishes(clause, again=not (told or of_answers))
     yield from _tools(clause)
 
 
@@ -233,17 +196,36 @@ def _tools(clause: Clause) -> Iterator[Found]:
         while words and (tool := name(text, words.end(), most=3)) and _USED.match(text, tool.end):
             yield found(clause, PREFERENCE, "uses", tool.text, tool.end, 0.85)
             words = _AND_USE.match(text, tool.end)
-    elif words := _USE_SMALL.match(text):
-        while words and (known := _SMALL_TOOL.match(text, words.end())):
-            yield found(clause, PREFERENCE, "uses", known[1], known.end(), 0.85)
-            words = _AND_USE.match(text, known.end())
+    elif words := _USE_SMALL.match(text) or _STACK.match(text):
+        named = _in_stack if _STACK.match(text) else _small_tool
+        while words and (tool := named(text, words.end())):
+            yield found(clause, PREFERENCE, "uses", tool.text, tool.end, 0.85)
+            words = _AND_USE.match(text, tool.end)
+
+
+def _small_tool(text: str, start: int) -> Phrase | None:
+    """A tool that is known, in small letters or not."""
+    known = _SMALL_TOOL.match(text, start)
+    return Phrase(known[1], known.end()) if known else None
+
+
+def _in_stack(text: str, start: int) -> Phrase | None:
+    """A tool of a list of tools, whatever it is called."""
+    tool = _tool(text, start)
+    return tool if tool and _LISTED.match(text, tool.end) else None
+
+
+def _tool(text: str, start: int) -> Phrase | None:
+    return _small_tool(text, start) or name(text, start)
 
 
 def _switched(clause: Clause, start: int) -> Iterator[Found]:
     text = clause.text
-    old = name(text, match.end()) if (match := _FROM.match(text, start)) else None
+    old = _tool(text, match.end()) if (match := _FROM.match(text, start)) else None
     to = _TO.match(text, old.end if old else start)
-    if to and (new := name(text, to.end())):
+    new = _tool(text, to.end()) if to else None
+    known = any(one and _SMALL_TOOL.match(one.text) for one in (old, new))
+    if new and (known or "migrated" not in text[:start]):
         if old:
             yield found(clause, PREFERENCE, "uses", old.text, old.end, ended=True)
         yield found(clause, PREFERENCE, "uses", new.text, new.end)

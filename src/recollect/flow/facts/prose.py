@@ -1,4 +1,4 @@
-"""What the writer of a message asserts in their own voice: no quotes, code, pasted text, questions or what-ifs."""
+"""What the writer of a message asserts: clauses of their own words that are no questions, what-ifs or jokes."""
 
 from __future__ import annotations
 
@@ -8,85 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeVar
 
+from recollect.flow.facts.voice import DO_WITH_TEXT, FICTION, NOTES, own_words
 from recollect.flow.facts.wording import any_of, rule, small
 
-MAX_TEXT: Final = 20_000
-"""Characters of a message that are looked at: a person types no more, the rest was pasted."""
 MAX_CLAUSE: Final = 300
-GAP: Final = "\x00"
-"""What stands where something was taken out: no word, no blank, no punctuation, so that nothing reads across it."""
 
 _Found = TypeVar("_Found")
-_SAME_MEANING: Final = {**dict.fromkeys((0x2018, 0x2019, 0x02BC), "'"), **dict.fromkeys(range(0xD800, 0xE000), GAP)}
-_SOME_TEXT: Final = any_of(
-    """texts? e-?mails? letters? messages? essays? paragraphs? sentences? phrases? passages? articles? abstracts?
-    reviews? poems? story stories novels? songs? lyrics scripts? speech statements? bios? biography profiles?
-    resumes? résumés? cvs? summary transcripts? dialogue? conversations? documents? reports? posts? tweets?
-    captions? comments? drafts? notes? excerpts? snippets? code quotes? prompts? descriptions? blogs? chapters?
-    diary monologues? scenarios? grammar sentiments?"""
-)
-_DO_WITH_TEXT: Final = any_of(
-    """proof-?read translate summari[sz]e re-?write re-?word re-?phrase paraphrase edit fix correct improve check review
-    classify analy[sz]e continue complete finish write draft compose generate create convert extract format polish
-    shorten expand explain interpret evaluate rate critique answer respond_to reply_to read label tag categori[sz]e"""
-)
-_NOTES: Final = any_of(
-    """update note fyi btw ps correction reminder about_me context background intro fact edit thing introduce_myself
-    changed_jobs misspoke (?:good|great|big)_news"""
-)
-"""What announces words of one's own; before others, a name and a colon tell who speaks."""
-_TAKEN_OUT: Final = tuple(
-    re.compile(pattern, re.MULTILINE | re.IGNORECASE)
-    for pattern in (
-        r"(?s:```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z))",
-        r"`[^`\n]{1,1000}`",
-        r"^[ \t]*>.*$",
-        r"^(?:\t| {4,})\S.*$",
-        r"^[ \t]*(?:def |class |import |from \w+ import|return\b|print\(|select .* from|const |let \w+ =|var ).*$",
-        r"^[ \t]*(?://|/\*|#|function |if \(|for \(|while \(|elif |else:|<\w|</|\$ |>>>|[{\[]).*$",
-        r"^.*[;{}][ \t]*$",
-        rf"^[ \t]*(?!{_NOTES}:)(?-i:[A-Z][a-z]+(?: [A-Z][a-z]+)?): (?=(?:i|i'm|i've|my|we|our|hi|hello)\b).*$",
-        r"“[^”]{0,1000}”|«[^»]{0,1000}»|„[^“”]{0,1000}[“”]",
-        r"\"[^\"\n]{0,500}\"",
-        r"(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w)){1,300}'(?!\w)",
-    )
-)
-"""Code, quotes, and what another speaker says."""
-_HEADER: Final = re.compile(
-    r"^[ \t]*(?:(?:from|to|subject|cc|bcc|sent|date|re|fwd?|title):\s|(?:dear|to whom it may)\b.{1,60}"
-    r"|-{3,}.{0,20}(?:original|forwarded) message|on .{4,80} wrote:)",
-    re.MULTILINE | re.IGNORECASE,
-)
-_HERE_COMES_TEXT: Final = rule(
-    rf"\b{_DO_WITH_TEXT}\b[^.!?\n]{{0,120}}?(?::|(?<=this) - |\n\s*\n)",
-    rf"\b(?:this|these|following|below)(?: \w+)? {_SOME_TEXT}\b[^.!?\n]{{0,80}}?[.!?:\n]",
-    rf"\b(?:here is|here's|here are|this is)\b[^.!?\n]{{0,40}}\b{_SOME_TEXT}\b[^.!?\n]{{0,40}}?[.:\n]",
-    rf"\b{_DO_WITH_TEXT} [^.!?\n]{{0,40}}?{_SOME_TEXT} (?:of|in) (?:this|these)[.:]",
-    rf"\b(?:his|her|their) {_SOME_TEXT}\b[^.!?\n]{{0,40}}?:",
-    r"\b(?:is|are|does|do) (?:this|these|it|the following)\b[^.!?\n]{0,40}?"
-    r"\b(?:correct|right|grammatical|sound|natural|mean)\b[^.!?\n]{0,40}?[?:\n]",
-)
-_FICTION: Final = any_of(
-    """campaign story novel book dreams? game play film movie song poem world universe scenario sketch screenplay
-    simulation musical series sitcom tale fan_fiction role-?play"""
-)
-_SPEAKER: Final = any_of(
-    """character scene persona bio user human assistant system q a question answer speaker narrator interviewer
-    interviewee tweet caption slogan lyrics dialogue candidate applicant customer client patient caller agent"""
-)
-_PRETENDED: Final = re.compile(
-    r"(?:^|[.!?,:;\n]\s{0,9}|\b(?:and|so|now|but|please|ok|okay) )(?:please )?"
-    r"(?:you(?: are|'?re) (?:now )?(?:an?|the|my|going to)\b|(?-i:[Yy]ou(?: are|'?re) [A-Z])"
-    r"|(?:act|behave) (?:as|like)\b|rp\b|let'?s (?:play|pretend|role|imagine|say|assume|suppose)\b"
-    r"|i want you to (?:act|play|be|pretend|imagine|take|write)\b|say (?:i|my|we)\b|what if\b|as if\b|e\.g\."
-    r"|(?:pretend|imagine|role-?play|suppose|supposing|assume|assuming|hypothetically|for example|once upon a time)\b"
-    rf"|in (?:my|the|this|an?|our) (?:[\w&]+ )?{_FICTION}\b"
-    r"|for (?:the (?:sake|purposes?) of|this (?:game|scenario|exercise|role))\b|(?:first|opening) line\b"
-    rf"|{_SPEAKER}(?: \d)?:|as an ai\b)",
-    re.MULTILINE | re.IGNORECASE,
-)
-_MAY_COME: Final = small(r"[:\n]|this|these|following|below|here| it\b")
-"""What a rule that takes long can't do without, in small letters: most messages have none of it."""
+_MAY_CORRECT: Final = small("wait|rather|make that|scratch that|sorry|i mean")
+"""What the rule below can't do without, in small letters: most messages have none of it."""
 _SAYS: Final = any_of(
     """said says sang sings wrote shouted whispered replied cried claimed claims told_(?:me|us|him|her|them|the)
     used_to_say"""
@@ -105,7 +34,7 @@ _NOT_MEANT: Final = rule(
     r", (?:as|or so) (?:the|my|they|people)\b[^,.!?]{0,30} (?:goes|says?|claims?|thinks?)\b",
     r"[,(] ?(?:well|or)(?:,? at least)?,? (?:\w+ )?(?:was|were|used to|did)(?=\s*(?:[.,!;)]|$|until\b|till\b))",
     r", (?:according to|if you can call|as (?:he|she|they) puts? it)\b",
-    rf"\bin (?:my|the|this|our) (?:[\w&]+ )?{_FICTION}(?=\s*[,.!;]|$| (?:lives|works|is|i|i'm|we|we're)\b)",
+    rf"\bin (?:my|the|this|our) (?:[\w&]+ )?{FICTION}(?=\s*[,.!;]|$| (?:lives|works|is|i|i'm|we|we're)\b)",
     r"^\W*(?:i|my|we)\b(?:(?!\b(?:and|but|which|it|that|favou?rite)\b)[^,.;]){1,60} (?:is|was) (?:an?|the) "
     rf"(?:[\w-]+ ){{0,3}}{_WORK}(?=\s*[.,!;]|$| (?:by|from|of|on)\b)",
 )
@@ -116,7 +45,7 @@ _CORRECTED: Final = rule(
 )
 """Where a sentence takes back what it said before: "on Monday, sorry, Tuesday"."""
 _ANNOUNCED: Final = rule(
-    rf"\b{_NOTES}$",
+    rf"\b{NOTES}$",
     r"^\W*(?:i|we)(?:'ve| have)?(?: just)? (?:start(?:ed)?|have|got|found) (?:an? |my )?new (?:job|position|role)\b"
     r"[^:.!?]{0,25}$",
 )
@@ -142,30 +71,48 @@ _BREAK: Final = rule(
     r"(?=(?:now )?(?:i|i'm|i've|my|we|we're|our)\b)",
 )
 _ELIDED: Final = rule(
+    r",\s+(?=(?:(?:currently|now) )?(?:work (?:at|for|as)|live in)\s)",
     r"\s(?:and|but)\s+(?=(?:(?:currently|now|also|still|really|mostly|later|then|recently|just) )?"
     r"(?:work (?:at|for|as)|live in|hate|enjoy|prefer|am|moved|speak|play|teach|drive|grew up in|have an?|don't like"
-    r"|can't stand)\s)"
+    r"|can't stand)\s)",
 )
 _NOT_OF_ANOTHER: Final = r"(?![^.!?]*, (?:(?-i:[A-HJ-Z]|I\w)|(?:he|she|it|they|the)\b))"
 """Not "Obsessed with power, Macbeth …"."""
 _NO_SUBJECT: Final = {
     "I ": rule(
         r"(?:(?:(?:just|recently|finally) )?(?:moved|relocated|switched) (?:to|from)"
-        rf"|(?:just|recently|finally) (?:started|joined|turned|got)|turned \d\d)\b{_NOT_OF_ANOTHER}",
-        r"(?:can't|cannot) (?:stand|eat|drink|have)\b",
+        rf"|(?:just|recently|finally) (?:started|joined|turned|got)|turned \d\d|(?:quit|lost) my job|started (?:at|as)"
+        rf"|got (?:laid off|fired|let go|made redundant|promoted|engaged|married|hired|the job))\b{_NOT_OF_ANOTHER}",
+        r"(?:can't|cannot) (?:stand|eat|drink|have)\b|(?:really )?(?:need|have) to [a-z]|prefer [a-z]",
+        r"(?:called|booked|paid|bought|sent|renewed|picked up|finished) [^.!?\n]{2,40} already\b",
+        r"already (?:called|booked|paid|bought|sent|renewed|picked up|finished)\b",
     ),
+    "I was ": rule(r"born (?:and raised )?(?:in|on) "),
+    "I've ": rule(r"been (?:playing|learning|living in|working (?:at|for|as|in))\b"),
     "I'm ": rule(
+        r"not (?:really |that |too )?(?:into|keen on) ",
+        r"(?:flying|moving|heading|travell?ing|going|off) to |leaving for |getting married ",
         r"(?:(?:not )?(?:an? )?(?:(?:big|huge|massive) )?fan of"
-        rf"|(?:absolutely |totally )?obsessed with|allergic to)\b{_NOT_OF_ANOTHER}"
+        rf"|(?:absolutely |totally )?obsessed with|allergic to)\b{_NOT_OF_ANOTHER}",
     ),
     "I'm a ": rule(
-        r"(?!(?:the|my|our|your|his|her|another|every|no|any|some|it's|this)\b)(?:[a-z-]+ ){1,4}here\s*[.,!]"
+        r"(?!(?:i|we|you|they|the|my|our|your|his|her|another|every|no|any|some|it's|this)\b)"
+        r"(?:[a-z-]+ ){1,4}here\s*[.,!]"
     ),
 }
 """What is left out before words that a sentence begins with."""
-_SUBJECT: Final = rule(r"(?:i|we)\b")
+_SUBJECT: Final = rule(r"(?:i|i'm|we)\b")
 _MINE: Final = rule(r"\s*(?:i|i'm|i've|my|we)\b")
-_BECAUSE: Final = rule(r"(?:because|since|as|cause|so|(?:even )?though|although|while)\s+(?=(?:i|i'm|my|we)\b)")
+_BECAUSE: Final = rule(
+    r"(?:because|since|as(?! i said)|cause|so|(?:even )?though|although|while|(?:given|considering)(?: that)?)\s+"
+    r"(?=(?:i|i'm|my|we)\b)"
+)
+_SOME_TIME_AGO: Final = rule(
+    r"(?:yesterday|last (?!time)\w+|since (?!i\b)[\w ]{3,20}?|in (?:19|20)\d\d|\w+ (?:days|weeks?|months?) ago"
+    r"|after (?!i\b)(?:(?! i\b)[^,.;!?]){3,40}?),? (?=(?:i|i've|we|we've) (?:just )?"
+    r"(?:moved|relocated|joined|started|switched|became|got|adopted|bought|quit|work|live|turned)\b)"
+)
+"""When something began, which may stand before it: "Last year I moved to Rome"."""
 _OPENING: Final = rule(
     r"(?:"
     + any_of(
@@ -177,13 +124,16 @@ _OPENING: Final = rule(
         originally (?:it_)?turns_out(?:_that)? unfortunately fortunately sadly luckily now nowadays these_days
         recently lately personally in_general generally by_now today additionally don't_forget(?:_that)?
         just_to_let_you_know as_of_(?:now|today|last_\w+) by_(?:profession|trade) from_now_on going_forward
-        in_(?:the_)?future next(?=,?_(?:i|i'm|we|we're)\b)"""
+        in_(?:the_)?future next(?=,?_(?:i|i'm|we|we're)\b) i_should(?:_also|_probably)?_(?:mention|add|say)(?:_that)?
+        (?:keep|bear)_in_mind(?:_that)? (?:as|like)_i_said(?:_before)? (?:the_)?thing_is(?:_that)?
+        (?:i_(?:already_)?told_you|you_(?:keep_forgetting|always_forget|forgot))(?:_that)?(?=_(?:i|i'm|my|we)\b)"""
     )
     + r"(?:\s*[,:!.\u2013\u2014-]+\s*|\s+))+"
 )
-_FROM_NOW_ON: Final = rule(r"\b(?:from now on|going forward|in (?:the )?future)\b")
+_FROM_NOW_ON: Final = rule(r"\b(?:from now on|going forward|in (?:the )?future)\b(?! (?!please|pls|always)\w)")
 _REQUEST: Final = rule(
-    r"(?:can|could|will|would) (?:you|u) (?:please |pls )?(?:remind me|stop [a-z]+ing|always|from now on|keep your)\b"
+    r"(?:can|could|will|would) (?:you|u) (?:please |pls )?(?:(?:remind me|stop [a-z]+ing|always|keep your)\b"
+    r"|(?=[^?]{0,80}\bfrom now on\b))"
 )
 """A question that asks for something to be done, from now on or on a day."""
 _ASKS: Final = rule(
@@ -209,7 +159,7 @@ _GREETED: Final = rule(
 )
 _WRITE: Final = rule(
     r"\W*(?:please |can you |could you |now |help me )*"
-    rf"(?:{_DO_WITH_TEXT}|tell (?:me )?a|make up|sing|come up with)\b"
+    rf"(?:{DO_WITH_TEXT}|tell (?:me )?a|make up|sing|come up with)\b"
 )
 _SENTENCE: Final = re.compile(r"[^.!?\n;]+(?:[.!?;](?![\s\"')\]]|$)[^.!?\n;]*)*[.!?;]*")
 NAMES_THEM: Final = (
@@ -260,44 +210,13 @@ def told(text: str, at: datetime, find: Callable[[Clause], list[_Found]]) -> lis
     said: list[_Found] = []
     for start, sentence in _sentences(prose):
         head = sentence[: 2 * MAX_CLAUSE]
-        meant = max((match.end() for match in _CORRECTED.finditer(head)), default=0)
+        meant = 0
+        if _MAY_CORRECT.search(head.casefold()):
+            meant = max((match.end() for match in _CORRECTED.finditer(head)), default=0)
         here = _in_sentence(sentence[meant:], start + meant, at, prose[max(0, start - 30) : start], find)
         if here and not _NOT_MEANT.search(head):
             said += here
     return said if said and not _TAKEN_BACK.search(prose) else []
-
-
-def own_words(text: str) -> str:
-    """The message, as long as before, with gaps where something is code, quoted, pasted, sung or pretended."""
-    prose = text[:MAX_TEXT].translate(_SAME_MEANING)
-    for pattern in _TAKEN_OUT:
-        prose = pattern.sub(lambda match: _blank(match[0]), prose)
-    cut = len(prose)
-    if match := _PRETENDED.search(prose):
-        cut = match.start()
-    if match := _HEADER.search(prose, 0, cut):
-        cut = match.start()
-    if _MAY_COME.search(prose.casefold()) and (match := _HERE_COMES_TEXT.search(prose, 0, cut)):
-        cut = match.end()
-    return _without_verse(prose[:cut] + GAP * (len(prose) - cut))
-
-
-def _blank(taken: str) -> str:
-    return "".join(char if char == "\n" else GAP for char in taken)
-
-
-def _without_verse(prose: str) -> str:
-    """Three or more short lines in a row that end without a stop are a song, a poem or a list, not something said."""
-    lines, verse = prose.split("\n"), list[int]()
-    for n, line in enumerate([*lines, ""]):
-        words = line.strip(" \t\r" + GAP)
-        if 0 < len(words) <= 70 and words[-1] not in ".!?:":
-            verse.append(n)
-            continue
-        if len(verse) >= 3:
-            lines[verse[0] : n] = map(_blank, lines[verse[0] : n])
-        verse = []
-    return "\n".join(lines)
 
 
 def _sentences(prose: str) -> Iterator[tuple[int, str]]:
@@ -365,8 +284,10 @@ def _skip(head: str, place: int) -> int:
     """Where something begins once words like "well", "by the way" and "because" are passed over."""
     if because := _BECAUSE.match(head, place):
         place = because.end()
-    opening = _OPENING.match(head, place)
-    return opening.end() if opening else place
+    if opening := _OPENING.match(head, place):
+        place = opening.end()
+    since = _SOME_TIME_AGO.match(head, place)
+    return since.end() if since else place
 
 
 def _opens(head: str, break_: re.Match[str]) -> bool:
@@ -382,6 +303,6 @@ def _breaks(head: str, opened: int) -> list[tuple[int, str]]:
     found = {match.end(): "" for match, opens in breaks if opens and match.end() <= len(head)}
     for match in _ELIDED.finditer(head, opened):
         before = max((place for place in found if place <= match.start()), default=opened)
-        if match.end() not in found and _SUBJECT.match(head, before):
+        if found.get(before) or _SUBJECT.match(head, before):
             found[match.end()] = "I "
     return sorted(found.items())

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from recollect.flow.facts.food import ALLERGIC, DIETS, EATS
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.names import forename
 from recollect.flow.facts.people import (
@@ -24,26 +23,21 @@ from recollect.flow.facts.people import (
     PLURALS,
     SEEN,
 )
-from recollect.flow.facts.phrases import Phrase, firm, given, name, place_name, slug, things
-from recollect.flow.facts.profile import AS_ROLE, NO_NAME, NUMBER, PROFILE, STOP, birthday, lasts, read_after, years
+from recollect.flow.facts.phrases import Phrase, given, name, slug
+from recollect.flow.facts.profile import NO_NAME, NUMBER, PROFILE, STOP, read_after, years
 from recollect.flow.facts.prose import NAMES_THEM, Clause
-from recollect.flow.facts.roles import role
+from recollect.flow.facts.someone import FIRED, GOT, STILL, WHEN, YEARS_OLD, about, each_about
 from recollect.flow.facts.wording import any_of, lower, rule, small
 
 _KIN: Final = PEOPLE - {*FRIENDS.values(), *COUPLES.values(), *SEEN.values()}
 _WHO: Final = f"({'|'.join(sorted(KEYS, key=len, reverse=True))})"
-_YEARS_OLD: Final = "(?:[- ]years?[- ]old| ?yo) "
 _KIND: Final = (
-    rf"(?:\d{{1,2}}{_YEARS_OLD})?(?:"
+    rf"(?:\d{{1,2}}{YEARS_OLD})?(?:"
     + r"old (?!boss|manager|supervisor|roommate|flatmate|colleague|co-?worker|neighbou?r)|"
     + any_of(
         "best older younger elder big little oldest youngest eldest only other twin close good dear new rescue baby"
     )
     + " )?"
-)
-_STILL: Final = (
-    "(?:(?:,| and)(?: he| she| they| who)?| who)?"
-    f"(?: {any_of('now still currently just recently also has both already')})*"
 )
 
 _MY: Final = rule(rf"(?:my|our) {_KIND}{_WHO}(?:\b|(?=s (?:name|called|birthday)\b))")
@@ -54,20 +48,18 @@ _MAY_TELL: Final = small(
 )
 _WHO_IS: Final = rule(r",? who\b")
 _NAMING: Final = rule(r"\bnam(?:e|ed|ing) $")
-_GOT: Final = f"(?:i|we)(?:'ve| have)?(?: {any_of('also just recently')})* (?:have|got|adopted)"
-_OLD: Final = rule(rf"(?:my|our|{_GOT} an?) (\d{{1,2}}){_YEARS_OLD}")
 _LATELY: Final = r"(?: (?:today|yesterday|recently|(?:last|this) \w+))?"
 _BY_NAME: Final = "(?: who is| who's|,)? (?:named|called) "
 _HAVE: Final = rule(
-    f"{_GOT} an?(?:other)? {_KIND}{_WHO}"
+    f"(?:{GOT}|(?:i|we|my wife|my partner)(?: just)? had(?= a baby )) an?(?:other)? {_KIND}{_WHO}"
     rf"(?:(?:, an? [\w-]+(?: [\w-]+)?)?{_BY_NAME}"
     rf"|, (?=(?-i:[A-Z])\S+(?: (?:and|who)\b|[.,!;]|$))|{_LATELY}(?:[.!]+|,| and|, and)? {NAMES_THEM} )"
 )
-_NEW: Final = rule(rf"{_GOT} a new ({'|'.join(ONE)})\b")
+_NEW: Final = rule(rf"{GOT} a new ({'|'.join(ONE)})\b")
 _WHOSE_NAME: Final = rule(rf"(?:{_BY_NAME}|[.!,]?(?: and)? {NAMES_THEM} |,? (?=(?-i:[A-Z])))")
 _AND_HAVE: Final = rule(f"(?:,? and|,) an?(?:other)? {_KIND}{_WHO}{_BY_NAME}")
 _ALL: Final = rule(
-    rf"(?:(?:my|our)|{_GOT})(?: {any_of('two three four five both')}| \d)? {_KIND}({'|'.join(PLURALS)})"
+    rf"(?:(?:my|our)|{GOT})(?: {any_of('two three four five both')}| \d)? {_KIND}({'|'.join(PLURALS)})"
     r"(?:,|:|(?P<are> are)|(?:,| are| who are)? (?:named|called))? (?=(?-i:[^\W\d_a-z]))"
 )
 _AND_ALL: Final = rule("(?:,? and|,| &) ")
@@ -75,7 +67,7 @@ _EACH_AGED: Final = rule(
     rf"(?:(?: is| who is|,) | \(){NUMBER}(?: years?[- ]old| yo)?(?:\)|(?= &)|{STOP})(?!,? (?:and|&) {NUMBER}\b)"
 )
 _NOT: Final = rule(",? (?:and )?not ")
-_MARRIED: Final = rule("i(?:'m| am)(?: now| happily)? (married|engaged) to ")
+_MARRIED: Final = rule("i(?:'m| am|(?:'ve)?(?: just)? got)(?: now| happily)? (married|engaged) to ")
 _NAMED: Final = rule("(?:'s name is|'s called| is called| is named|'s first name is) ")
 _NAMES_IN_IAN: Final = any_of(
     """brian adrian julian vivian lillian gillian jillian damian sebastian bastian fabian marian florian kilian killian
@@ -101,39 +93,25 @@ _NO_NAME: Final = rule(
     r"(?-i:[A-Z]{2})",
 )
 """What someone may be that is no name."""
-_NEXT: Final = rule(",? ")
+_NEXT: Final = rule(",? \\(?")
 _DOES: Final = rule(
     r"\s*(?:[.,!;)]|$|'s\b|"
     + any_of("is was has had lives works turns turned and who moved just got said loves hates likes visited comes came")
     + r"\b)"
 )
 """What follows a name, so that it is no part of one: "my son joe is 5", not "my son joe mama"."""
-_BORN: Final = rule(
-    "(?:'s birthday is|'s birthday's)(?: on)?(?: the)? ", f"(?: turns| will turn| is turning) {NUMBER} on (?:the )?"
-)
-_LIVES: Final = rule(
-    f"{_STILL} (?:lives?|resides?|(?:is|are) living|(?:is|are) based) in ",
-    f"{_STILL} (?:moved|relocated)(?: (?:back|over))?(?: from [^,.;]{{2,40}}?)? to ",
-)
-_LEFT: Final = rule(r" no longer lives in | (?:doesn't|does not) live in (?=.{1,60}\bany ?more\b)")
-_WHEN: Final = (
-    r"(?=\s*(?:[.,!;)]|$|"
-    + any_of("and but in on last this yesterday recently after because since so two three for_good a_few a_couple")
-    + r"\b|(?:a|one|\d+) (?:day|week|month|year)))"
-)
 _TOLD: Final = any_of("movie film book novel story show series episode season finale game play dream")
 _DIED: Final = rule(
-    rf"{_STILL} (?:died|passed away|is dead)\b(?! (?:laughing|inside|of laughter|a little|down|off|out)\b)"
+    rf"{STILL} (?:died|passed away|is dead)\b(?! (?:laughing|inside|of laughter|a little|down|off|out)\b)"
     rf"(?! in (?:\w+ ){{1,2}}{_TOLD}\b)"
 )
-_FIRED: Final = "(?:got|was|has been) (?:fired|sacked|laid off|let go|made redundant)"
-_QUIT: Final = rule(rf"{_STILL} (?:left (?:the|our) (?:company|firm|team)|quit|resigned|retired|{_FIRED}){_WHEN}")
-_MOVED_OUT: Final = rule(rf"{_STILL} moved out{_WHEN}")
+_QUIT: Final = rule(rf"{STILL} (?:left (?:the|our) (?:company|firm|team)|quit|resigned|retired|{FIRED}){WHEN}")
+_MOVED_OUT: Final = rule(rf"{STILL} moved out{WHEN}")
 _WE_PARTED: Final = rule(
     rf" and i(?:'ve| have)?(?: {any_of('just recently finally now got are have officially')})*"
-    rf" (?:divorced|separated|split up|broke up|broken up){_WHEN}"
+    rf" (?:divorced|separated|split up|broke up|broken up){WHEN}"
 )
-_PARTED: Final = rule(rf"{_STILL} (?:left|dumped|divorced|broke up with) me{_WHEN}", _WE_PARTED.pattern)
+_PARTED: Final = rule(rf"{STILL} (?:left|dumped|divorced|broke up with) me{WHEN}", _WE_PARTED.pattern)
 _LOST: Final = rule(_DIED.pattern, _WE_PARTED.pattern)
 _PARTING: Final = (
     rf"i(?:'ve| have)?(?: {any_of('just recently finally')})* (?:broke up with|broken up with|split up with"
@@ -142,11 +120,11 @@ _PARTING: Final = (
 _I_PARTED: Final = rule(rf"{_PARTING}my {_WHO}\b")
 _PARTED_FROM: Final = rule(rf"{_PARTING}(?=(?-i:[^\W\d_a-z]))")
 _DIVORCED: Final = rule(
-    rf"(?:i'm|i am|we're|we are)(?: {any_of('now newly recently officially')})* divorced(?: now)?{_WHEN}",
+    rf"(?:i'm|i am|we're|we are)(?: {any_of('now newly recently officially')})* divorced(?: now)?{WHEN}",
     rf"(?:i|we)(?:'ve| have)?(?: {any_of('just recently finally officially')})* "
-    rf"(?:divorced|(?:got|gotten) (?:a divorce|divorced)){_WHEN}",
+    rf"(?:divorced|(?:got|gotten) (?:a divorce|divorced)){WHEN}",
 )
-_BROKE_UP: Final = rule(rf"we(?:'ve| have)?(?: {any_of('just recently finally')})* (?:broke|broken) up{_WHEN}")
+_BROKE_UP: Final = rule(rf"we(?:'ve| have)?(?: {any_of('just recently finally')})* (?:broke|broken) up{WHEN}")
 _OF_OTHERS: Final = rule(r"\b(?:ex|band|group|first|college|uni|university|school|dated|had an?|used to)\b")
 """What tells that "we broke up" is said of others than a partner of today."""
 _AGAIN: Final = rule(r".*\b(?:back together|made up|together again|remarried)\b")
@@ -160,24 +138,6 @@ _GAVE: Final = rule(
     rf"(?:{_PET}(?: |,? (?=(?-i:[A-Z])))|(?=(?-i:[A-Z])))"
 )
 _AWAY: Final = rule(r",? ?(?:away|up for adoption|back to the shelter)(?=\s*(?:[.,!;]|$)|,? (?:because|last|to an?)\b)")
-_AND_IS: Final = f"(?:{_STILL}(?: is|'s)|,? and)"
-_EATS: Final = rule(rf"{_AND_IS} (?:an? )?(?:strict |lifelong )?{DIETS}{EATS}")
-_ALLERGIC: Final = rule(rf"{_AND_IS}{ALLERGIC}", "'s allergy is to ")
-_WORKS: Final = rule(f"{_STILL} (?:works|is working|started working|started) (?:at|for) ")
-_WORKS_NO_MORE: Final = rule(
-    r" no longer works (?:at|for) | (?:doesn't|does not) work (?:at|for) (?=.{1,60}\bany ?more\b)",
-    rf"{_STILL} (?:left|quit)(?: (?:his|her|their) job at)? (?=(?-i:[A-Z][\w'-]*(?: [A-Z&][\w'-]*)*){_WHEN})",
-)
-_JOBLESS: Final = rule(
-    rf"{_STILL} (?:(?:quit|lost|left) (?:his|her|their) job|{_FIRED}|retired){_WHEN}",
-    rf"{_STILL}(?: is|'s)(?: now)? (?:retired|unemployed|out of work){_WHEN}",
-)
-_IS_A: Final = rule(f"{_STILL}(?: works as| is|'s| became) (?:an? |the )", ", (?:an? |the )")
-_AT: Final = rule(" (?:at|for) ")
-_AGED: Final = rule(
-    rf"(?:(?:[.!]+ (?:he|she))?{_STILL}(?: is|'s| turned)|,) {NUMBER}(?: years?[- ]old)?"
-    rf"(?: now| today| yesterday| last \w+| this \w+| (?:in|on) \w+)?{STOP}"
-)
 
 
 def relations(clause: Clause) -> Iterator[Found]:
@@ -222,7 +182,7 @@ def in_passing(clause: Clause) -> Iterator[Found]:
         else:
             yield from _mentioned(clause)
     elif who and _MAY_TELL.search(words, who.end) and clause.first:
-        yield from _each_about(clause, f"{CALLED}:{slug(who.text)}", who.end)
+        yield from each_about(clause, f"{CALLED}:{slug(who.text)}", who.end)
 
 
 def _have(clause: Clause, first: re.Match[str]) -> Iterator[Found]:
@@ -230,7 +190,7 @@ def _have(clause: Clause, first: re.Match[str]) -> Iterator[Found]:
     had: re.Match[str] | None = first
     while had and (who := given(clause.text, had.end(), most=2)):
         yield found(clause, PROFILE, _key(had[1], who), who.text, who.end, 0.95)
-        yield from (_about if had is first else _each_about)(clause, _key(had[1], who), who.end)
+        yield from (about if had is first else each_about)(clause, _key(had[1], who), who.end)
         had = _AND_HAVE.match(clause.text, who.end)
 
 
@@ -272,7 +232,7 @@ def _mentioned(clause: Clause) -> Iterator[Found]:
             here = replace(clause, offset=clause.offset + match.start(), added=0)
             yield found(here, PROFILE, _key(match[1], who), who.text, who.end - match.start(), 0.8)
             if _WHO_IS.match(clause.text, who.end):
-                yield from _each_about(clause, _key(match[1], who), who.end)
+                yield from each_about(clause, _key(match[1], who), who.end)
     for match in _FORMER.finditer(clause.text):
         if who := name(clause.text, match.end(), most=2):
             yield found(clause, PROFILE, _key(match[1], who), who.text, who.end, ended=True)
@@ -283,7 +243,7 @@ def _own(clause: Clause, word: str, end: int) -> Iterator[Found]:
     if match := _NAMED.match(text, end) or (_is_named(text, end) if word not in COUPLES else None):
         if who := given(text, match.end(), most=3):
             yield found(clause, PROFILE, _key(word, who), who.text, who.end, 0.95)
-            yield from _about(clause, _key(word, who), who.end)
+            yield from about(clause, _key(word, who), who.end)
             if (but := _NOT.match(text, who.end)) and (wrong := name(text, but.end(), most=3)):
                 yield found(clause, PROFILE, _key(word, wrong), wrong.text, wrong.end, ended=True)
     elif word not in COUPLES and (match := _NEXT.match(text, end)) and (who := _called_so(text, match.end())):
@@ -291,13 +251,13 @@ def _own(clause: Clause, word: str, end: int) -> Iterator[Found]:
             yield from _gone(clause, _key(word, who), lost.end())
             return
         yield found(clause, PROFILE, _key(word, who), who.text, who.end)
-        yield from _about(clause, _key(word, who), who.end)
+        yield from about(clause, _key(word, who), who.end)
     elif word not in FRIENDS:
         if lost := _lost(text, word, end):
             if word in ONE or not _LONG_AGO.match(text, lost.end()):
                 yield from _gone(clause, KEYS[word], lost.end())
         elif word not in MANY:
-            yield from _about(clause, KEYS[word], end)
+            yield from about(clause, KEYS[word], end)
 
 
 def _called_so(text: str, start: int) -> Phrase | None:
@@ -345,54 +305,3 @@ def _key(word: str, who: Phrase) -> str:
     """A wife is "wife", whatever her name; one of several sisters is "sister:nadia"."""
     key = KEYS[lower(word)]
     return key if lower(word) in ONE else f"{key}:{slug(who.text)}"
-
-
-def _about(clause: Clause, who: str, end: int) -> Iterator[Found]:
-    """What a clause says of someone, one thing after the other: "my 8 year old son", "is 80 and lives in Kent"."""
-    if old := _OLD.match(clause.text):
-        yield found(clause, PROFILE, f"{who}:age", old[1], end)
-    yield from _each_about(clause, who, end)
-
-
-def _each_about(clause: Clause, who: str, end: int) -> Iterator[Found]:
-    while fact := _next_about(clause, who, end):
-        if lasts(clause, fact):
-            yield fact
-        end = fact.span[1] - clause.offset
-        if fact.key == f"{who}:company" and not fact.value:
-            yield replace(fact, key=f"{who}:role")
-        elif fact.key == f"{who}:company":
-            yield from read_after(clause, AS_ROLE, role, f"{who}:role", end)
-        if fact.key == f"{who}:role":
-            yield from read_after(clause, _AT, firm, f"{who}:company", end)
-
-
-def _next_about(clause: Clause, who: str, end: int) -> Found | None:
-    text = clause.text
-    left = _LEFT.match(text, end)
-    if (match := left or _LIVES.match(text, end)) and (where := place_name(text, match.end())):
-        return found(clause, PROFILE, f"{who}:place", where.text, where.end, ended=left is not None)
-    if (match := _IS_A.match(text, end)) and (what := role(text, match.end())):
-        return found(clause, PROFILE, f"{who}:role", what.text, what.end)
-    if (match := _AGED.match(text, end)) and 0 < (age := years(match[1])) < 116:
-        return found(clause, PROFILE, f"{who}:age", str(age), match.end())
-    if (match := _BORN.match(text, end)) and (day := birthday(clause, match.end())):
-        return found(clause, PROFILE, f"{who}:birthday", day.text, day.end)
-    return _job(clause, who, end) or _food(clause, who, end)
-
-
-def _job(clause: Clause, who: str, end: int) -> Found | None:
-    """Where someone works, or no longer does; without a value where they have no job."""
-    over = _WORKS_NO_MORE.match(clause.text, end)
-    if (match := over or _WORKS.match(clause.text, end)) and (where := firm(clause.text, match.end())):
-        return found(clause, PROFILE, f"{who}:company", where.text, where.end, ended=over is not None)
-    match = _JOBLESS.match(clause.text, end)
-    return found(clause, PROFILE, f"{who}:company", "", match.end(), ended=True) if match else None
-
-
-def _food(clause: Clause, who: str, end: int) -> Found | None:
-    if match := _EATS.match(clause.text, end):
-        return found(clause, PROFILE, f"{who}:diet", lower(match[1]), match.end())
-    if (match := _ALLERGIC.match(clause.text, end)) and (what := things(clause.text, match.end())):
-        return found(clause, PROFILE, f"{who}:allergy", ", ".join(one.text for one in what), what[-1].end, 0.95)
-    return None

@@ -34,6 +34,8 @@ _SENTENCES: Final = {
     "speaks": "You speak {}",
     "drives": "You drive {a}",
     "email": "Your email is {}",
+    "phone": "Your phone number is {}",
+    "username": "Your username is {}",
     "timezone": "Your time zone is {}",
     "diet": "Your diet is {}",
     "allergy": "You are allergic to {}",

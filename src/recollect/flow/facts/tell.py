@@ -36,6 +36,8 @@ _ASKED_BY: Final = {
     "habit": "usually routine often morning day week schedule",
     "timezone": "time zone clock meeting hour",
     "email": "mail address contact reach",
+    "phone": "number mobile cell call contact reach",
+    "username": "user id handle login account name",
     "likes": "like love enjoy hobby interest favorite favourite recommend suggest fun",
     "dislikes": "like hate dislike avoid recommend suggest",
     "favorite": "favorite favourite like best",
