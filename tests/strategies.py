@@ -34,7 +34,12 @@ _POOL = (
 )
 said = st.one_of(st.sampled_from(_POOL), st.text(min_size=1, max_size=12).filter(str.strip))
 anything = st.one_of(said, st.sampled_from(("", " ", '{"a": [1, 2.5, null]}')))
-_ARGUMENTS = ({}, {"q": "é \x00"}, {"n": 1, "deep": {"a": [1, 2.5, None, True]}}, {"b": 2, "a": 1})
+_ARGUMENTS: list[dict[str, Any]] = [
+    {},
+    {"q": "é \x00"},
+    {"n": 1, "deep": {"a": [1, 2.5, None, True]}},
+    {"b": 2, "a": 1},
+]
 _SIGNATURES = ("EqQBCkYIBRgCKkDs+/=", "c2lnbmF0dXJl", "Aç€-not-base64")
 _FLAGS = 1 << 10
 """Below it, a number's bits say yes or no; what is above chooses. A draw costs more than most of what is tested."""

@@ -397,8 +397,7 @@ def test_an_answer_that_can_not_be_read_is_told(
     memory: Memory, streamed: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What the caller reads byte by byte is his to hand back; what is of no known kind is told."""
-    with Provider("openai", [OSLO]) as provider:
-        plain = openai.OpenAI(base_url=provider.url, api_key="unused", max_retries=0)
+    with Provider("openai", [OSLO]) as provider, connect(provider, openai.OpenAI) as plain:
         client = remember(plain, memory, user="ada", session="trip")
         if streamed:
             with client.chat.completions.with_streaming_response.create(model="gpt", messages=HI) as response:

@@ -74,9 +74,7 @@ def test_a_broken_pdf_is_told_in_a_line(run: Run, home: Path, caplog: pytest.Log
 
 
 @pytest.mark.parametrize("command", [("add", "-"), ("import", "-"), ("chat", "\udcff")])
-def test_bytes_that_are_no_text_are_refused_where_the_locale_lets_them_pass(
-    home: Path, command: tuple[str, ...]
-) -> None:
+def test_bytes_that_are_no_text_are_refused_where_a_locale_takes_them(home: Path, command: tuple[str, ...]) -> None:
     told = subprocess.run(
         [sys.executable, "-m", "recollect", *command],
         input=b"\xff\xfe\n",
