@@ -61,6 +61,7 @@ def days(question: str, asked: date = ASKED) -> list[tuple[str, str]]:
         ("What did I get for Christmas?", "2022-12-25", "2022-12-25"),
         ("Who called two weeks before New Year\u2019s Eve?", "2022-12-14", "2022-12-20"),
         ("What have I read since Monday?", "2023-10-16", "2023-10-22"),
+        ("Where was I in midMay?", "2023-05-01", "2023-05-31"),
         ("Where was I last October?", "2022-10-01", "2022-10-31"),
         ("Where was I this October?", "2023-10-01", "2023-10-31"),
         ("What have I read since last October?", "2022-10-01", "2023-10-22"),

@@ -26,12 +26,20 @@ _NEAR: Final = {"yesterday": 1, "last night": 1, "day before yesterday": 2}
 _FEAST: Final = re.compile(rf"\b(?:{'|'.join(_FEASTS)})\b")
 _PAST: Final = re.compile(r"\b(?:did|was|were|had|said|told)\b")
 _SINCE: Final = re.compile(r"\bsince (?:the )?$")
+_NUMBER: Final = re.compile(r"\b(?:mid)?\d")
+_WORD: Final = re.compile(r"[a-z]+")
+_TELLING: Final = frozenset(
+    ("ago", "last", "past", "previous", "this", "today", "yesterday", *MONTHS, *map("mid{}".format, MONTHS), *WEEKDAYS)
+)
+"""Words one of which, or a number, is in the name of any period."""
 
 
 def periods(question: str, asked: date) -> list[Period]:
     """Each period the question names; relative ones count back from the day it was asked."""
     text, found = question[:10_000].lower().replace("\u2019", "'"), list[Period]()
     text = _FEAST.sub(lambda match: _FEASTS[match[0]], text)
+    if _TELLING.isdisjoint(_WORD.findall(text)) and not _NUMBER.search(text):
+        return found
     for pattern, read in _PATTERNS:
         if matches := list(pattern.finditer(text)):
             found += [period for match in matches for period in _since(text, match, read(match, asked), asked)]
