@@ -95,6 +95,7 @@ class Ranking:
     matching: bool = False
     throughout: bool = False
     whoever: Numbers | None = None
+    _order: list[int] = field(default_factory=list, init=False)
 
     @property
     def count(self) -> int:
@@ -103,12 +104,12 @@ class Ranking:
 
     def best(self, count: int) -> Iterator[int]:
         """The places of the `count` best, best first; they are put in order as they are asked for."""
-        scores, count = self.scores if self.places is None else self.scores[self.places], min(count, self.count)
-        done, some = 0, MANY
-        while done < count:
-            found = best_first(scores, min(some, count))
-            yield from (found if self.places is None else self.places[found])[done:].tolist()
-            done, some = len(found), 4 * some
+        for n in range(min(count, self.count)):
+            if n == len(self._order):
+                scores = self.scores if self.places is None else self.scores[self.places]
+                found = best_first(scores, max(MANY, 4 * n))
+                self._order[n:] = (found if self.places is None else self.places[found])[n:].tolist()
+            yield self._order[n]
 
     def within(self, sessions: Iterable[str]) -> Ranking:
         """The same with the turns of these sessions alone."""
