@@ -37,8 +37,9 @@ TELLING, LITTLE = 3.0, 0.2
 """What a name or number, and what a word of small talk, is worth beside another word."""
 OVERHEAD, LENGTH = 15, 0.9
 """A sentence costs its length and this many characters, to this power."""
-KEPT: Final = 2_048
-"""How many sentences are remembered with what they are: most are looked at for several summaries."""
+KEPT, KEPT_MESSAGES = 2_048, 256
+"""How many sentences are remembered with their words, and messages with their sentences: most are looked at for several
+summaries."""
 
 _LEAD: Final = re.compile(r"(?:[-*+>#|\u2022\s]|\d{1,3}[.)]\s)+")
 _SAYS: Final = re.compile(r"[^\W_]{2}|[^\W\d_a-zA-Z]")
@@ -114,7 +115,12 @@ def fold(
 
 def score(messages: Sequence[Said]) -> list[Sentence]:
     """Every sentence of these messages, in order, with how telling its kind is."""
-    found = [
+    return _answered([sentence for message in messages for sentence in _told(message)], messages)
+
+
+@remembered(KEPT_MESSAGES)
+def _told(message: Said) -> Sequence[Sentence]:
+    return tuple(
         Sentence(
             text,
             message.seq,
@@ -124,10 +130,8 @@ def score(messages: Sequence[Said]) -> list[Sentence]:
             _asks(text),
             message.day if relative(text) else "",
         )
-        for message in messages
         for text in _texts(message)
-    ]
-    return _answered(found, messages)
+    )
 
 
 def pick(found: Sequence[Sentence], max_tokens: int, count: Count, words: Words) -> list[Sentence]:
@@ -301,7 +305,6 @@ def _cut(text: str, most: int) -> str:
     return text[: at if at > 0 else most - len(MORE)] + MORE
 
 
-@remembered(KEPT)
 def _worth(role: str, text: str) -> float:
     """How much a word of a sentence is worth by what it is: the user's own, a decision, a question, noise."""
     worth = {"user": OWN_WORDS, "tool": TOOL_WORDS}.get(role, 1.0)
@@ -318,7 +321,6 @@ def _is_code(text: str) -> bool:
     return _PRINTED.match(text) is not None or len(_CODE.findall(text)) > 1 + len(text) / 40
 
 
-@remembered(KEPT)
 def _is_printed(text: str) -> bool:
     """Whether a program wrote a line; what a person writes may name code."""
     return _is_code(_INLINE.sub("", text))
