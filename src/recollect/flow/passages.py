@@ -21,6 +21,11 @@ def passages(text: str) -> list[Span]:
     return list(_cut(text)) if len(text) > LONG else [(0, len(text))]
 
 
+def pieces(text: str) -> list[str]:
+    """The passages of a text themselves."""
+    return [text[start:end] for start, end in _cut(text)] if len(text) > LONG else [text]
+
+
 def _cut(text: str) -> Iterator[Span]:
     start = 0
     while start < len(text):

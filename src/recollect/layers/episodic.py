@@ -13,7 +13,7 @@ from recollect.answers import Candidate, Hit, Recalled
 from recollect.embed import Embedder
 from recollect.flow.days import ago, written
 from recollect.flow.pack import Moment, distinct, of_sessions, one_by_one, pack, turn_line
-from recollect.flow.passages import passages
+from recollect.flow.passages import pieces
 from recollect.flow.sentences import Span
 from recollect.flow.talk import asks_of_talk
 from recollect.layers.columns import Columns, speaker_of
@@ -105,8 +105,7 @@ class Episodic:
 
         @cache
         def beside(shown: frozenset[str]) -> tuple[_Kept, _Chosen]:
-            texts = (message.text for message in said if message.id in shown and message.text)
-            parts = [text[slice(*span)] for text in texts for span in passages(text)]
+            parts = [part for message in said if message.id in shown for part in pieces(message.text)]
             chosen = _Chosen(most)
             if (
                 most

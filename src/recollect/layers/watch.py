@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Final
@@ -75,7 +75,7 @@ class Watch:
         if context is None or not answers:
             return
         recalled = [line for line in context.offered if line.kept and line.section in RECALLED]
-        asked = _telling(context.conversation[context.asked].text) if context.asked is not None else []
+        asked = _telling(context.conversation[context.asked].text) if context.asked is not None else ()
         told = set[str]().union(*map(_telling, answers)).difference(asked)
         junk = sum(told.isdisjoint(_telling(line.text)) for line in recalled)
         self.telemetry.count("recollect_recalled_total", len(recalled))
@@ -111,5 +111,5 @@ class Watch:
         return (hits - before[0]) / read
 
 
-def _telling(text: str) -> list[str]:
-    return _WORD.findall(text.lower())
+def _telling(text: str) -> Iterator[str]:
+    return (found[0] for found in _WORD.finditer(text.lower()))
