@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from inspect import iscoroutinefunction
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,12 @@ from urllib.parse import urlencode
 
 import httpx2
 import pytest
+from fastapi.routing import APIRoute
 
 from recollect.errors import ConfigError
 from recollect.memory import Memory
 from recollect.server import metrics
-from recollect.server.app import serve
+from recollect.server.app import create_app, serve
 from recollect.server.auth import add_key
 from recollect.server.logs import JsonLines
 from recollect.server.options import Options
@@ -284,3 +286,15 @@ def test_a_running_service_can_be_given_a_memory_of_ones_own() -> None:
         with running(memory) as service:
             service.http.post("/messages", params=ADA, json=HELLO)
         assert len(memory.session("trip", user="ada").history()) == 1
+
+
+def test_only_the_library_is_called_on_threads() -> None:
+    def called(part: Any) -> Iterator[Any]:
+        yield part.call
+        for other in part.dependencies:
+            yield from called(other)
+
+    app = create_app(Options(model="recall:"))
+    calls = [call for route in app.routes if isinstance(route, APIRoute) for call in called(route.dependant)]
+    assert calls
+    assert [call for call in calls if not (iscoroutinefunction(call) or iscoroutinefunction(call.__call__))] == []

@@ -38,7 +38,7 @@ routes = APIRouter(responses=shown.ERRORS)
 KeyHeader = Annotated[Annotated[str, Field(min_length=1, max_length=255)] | SkipJsonSchema[None], Header()]
 
 
-def _one_key(request: Request, idempotency_key: KeyHeader = None) -> str | None:
+async def _one_key(request: Request, idempotency_key: KeyHeader = None) -> str | None:
     if len(request.headers.getlist("Idempotency-Key")) > 1:
         raise Refused(400, "there is more than one Idempotency-Key", "send one; nothing was kept")
     return idempotency_key
