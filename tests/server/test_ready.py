@@ -15,7 +15,7 @@ import pytest
 from recollect.memory import Memory
 from recollect.server import metrics
 from recollect.store import Store
-from recollect.store.sqlite import SqliteStore, database
+from recollect.store.sqlite import SqliteStore, files
 from tests.postgres import databases
 from tests.server.rest import ADA, HELLO, add
 from tests.server.running import Running, running
@@ -57,9 +57,9 @@ def serving(store: Store) -> Iterator[Running]:
         yield service
 
 
-@pytest.mark.parametrize("suffix", ["", "-wal"])
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
 def test_a_file_that_was_deleted_makes_it_unready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
-    monkeypatch.setattr(database, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(files, "LOOK_SECONDS", 0.0)
     with serving(SqliteStore(tmp_path / "memory.db")) as service:
         assert add(service, HELLO).status_code == 201
         assert service.http.get("/readyz").status_code == 200

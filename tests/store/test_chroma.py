@@ -23,7 +23,7 @@ from recollect.store import Clock, Item, Store, open
 from recollect.store.sqlite import SqliteStore
 from recollect.store.sqlite.index import SqliteIndex
 from recollect.testing import StoreSuite
-from recollect.testing.stores.base import ADA, NOON, OpenStore, say
+from recollect.testing.stores.base import ADA, NOON, USER, OpenStore, say
 from recollect.types import Scope
 from tests.ports import free_port
 
@@ -146,6 +146,28 @@ def test_a_copy_that_differs_is_reported_and_made_equal(place: Place) -> None:
         store.reindex()
         assert store.check() == []
         assert near(store) == ["east", "north"]
+
+
+def test_a_copy_of_vectors_of_another_length_is_made_anew(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+    with place.open() as store:
+        fill(store)
+        store.index.drop(USER, "m")  # an empty collection is left, for vectors of two numbers
+        store.index.embed(ADA, "message", "m", {"east": v(1, 0, 0), "north": v(0, 1, 0)})
+        caplog.clear()
+        assert [match.id for match in store.index.nearest(ADA, v(1, 0.1, 0), "m")] == ["east", "north"]
+        assert store.check() == []
+        assert caplog.messages == []
+
+
+def test_a_row_that_is_no_copy_is_reported_and_taken_out(place: Place) -> None:
+    with place.open() as store, connected(place.index) as client:
+        fill(store)
+        assert near(store) == ["east", "north"]
+        (collection,) = client.list_collections()
+        collection.add(ids=["999"], embeddings=[v(1, 0)], metadatas=[{"of": "others"}])
+        assert [finding.problem for finding in store.check()] == ["1 vectors of model 'm' differ in Chroma"]
+        store.reindex()
+        assert store.check() == []
 
 
 def test_a_corrupt_folder_is_made_again_and_nothing_else_in_it_is_touched(tmp_path: Path) -> None:

@@ -71,6 +71,14 @@ def test_check_counts_the_words_that_are_wrong(path: Path, damage: tuple[str, ..
         assert [finding.problem for finding in store.check()] == [wrong]
 
 
+def test_a_schema_that_a_newer_version_changed_meanwhile_is_told(path: Path) -> None:
+    with SqliteStore(path) as store:
+        with_raw(path, "INSERT INTO migration VALUES (999, 'later')")
+        (finding,) = store.check()
+        assert (finding.part, finding.fix) == ("schema", "restart this process with the version that the other one has")
+        assert "schema 999" in finding.problem
+
+
 def test_check_holds_no_index_of_words_in_memory(path: Path) -> None:
     text = " ".join(f"word{number}" for number in range(200))
     with SqliteStore(path, durability="normal") as store:

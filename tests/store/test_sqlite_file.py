@@ -250,54 +250,6 @@ def test_a_file_that_this_user_may_not_write_says_what_to_do(path: Path, refused
     assert "let this user read and write it, its -wal and -shm where they are, and its folder" in str(error)
 
 
-@pytest.mark.parametrize("away", ["deleted", "replaced", "moved"])
-def test_nothing_is_acknowledged_to_a_file_that_is_no_longer_there(
-    path: Path, away: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(database, "LOOK_SECONDS", 0)
-    with SqliteStore(path) as store:
-        say(store, ADA, "before")
-        kept = path.rename(path.with_name("kept.db"))
-        if away == "deleted":
-            kept.unlink()
-        elif away == "replaced":
-            shutil.copy(kept, path)
-        with pytest.raises(StoreUnavailable, match="moved, replaced or deleted"):
-            say(store, ADA, "lost")
-        with pytest.raises(StoreUnavailable, match="moved, replaced or deleted"), store.transaction():
-            say(store, ADA, "lost")
-        assert texts(store.log.read(ADA)) == ["before"]
-        if away == "moved":
-            kept.rename(path)
-            say(store, ADA, "after")
-            assert texts(store.log.read(ADA)) == ["before", "after"]
-
-
-def test_nothing_is_acknowledged_once_the_write_ahead_file_is_gone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "LOOK_SECONDS", 0)
-    with SqliteStore(path) as store:
-        say(store, ADA, "before")
-        path.with_name("memory.db-wal").unlink()
-        with pytest.raises(StoreUnavailable, match="db-wal was moved, replaced or deleted"):
-            say(store, ADA, "lost")
-    with SqliteStore(path) as store:
-        assert texts(store.log.read(ADA)) == ["before"]
-        say(store, ADA, "after")
-        assert store.check() == []
-
-
-def test_who_reads_a_file_that_is_no_longer_there_is_told_and_makes_no_other(path: Path) -> None:
-    with SqliteStore(path) as store:
-        say(store, ADA, "before")
-        path.unlink()
-        with pytest.raises(StoreUnavailable, match="moved, replaced or deleted"):
-            store.check()
-        assert not path.exists()
-        path.mkdir()
-        with pytest.raises(StoreUnavailable, match="is a folder"):
-            store.check()
-
-
 @pytest.mark.parametrize("block", [SqliteStore.reading, SqliteStore.transaction])
 def test_what_goes_wrong_in_a_block_by_itself_is_not_taken_for_damage_of_the_file(
     path: Path, block: Callable[[SqliteStore], AbstractContextManager[None]]
@@ -310,21 +262,6 @@ def test_what_goes_wrong_in_a_block_by_itself_is_not_taken_for_damage_of_the_fil
         with_raw(path, "UPDATE scope SET user = CAST(x'ff' AS TEXT) WHERE session <> ''")
         with block(store), pytest.raises(StoreError, match="damaged"):
             store.log.scan(Scope(ADA.tenant))
-
-
-def test_a_relative_path_stays_the_same_file_wherever_the_process_goes(
-    path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(database, "LOOK_SECONDS", 0)
-    monkeypatch.chdir(path.parent)
-    with SqliteStore(path.name) as store:
-        monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
-        say(store, ADA, "hello")
-        assert texts(store.log.read(ADA)) == ["hello"]
-        with store.reading():
-            store.log.read(ADA)
-            assert store.check() == []
-            assert store.index.search(ADA, "hello")
 
 
 def test_those_that_read_at_once_keep_little_of_the_file_in_memory(path: Path) -> None:

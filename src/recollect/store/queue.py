@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, get_args
 
 from recollect.arguments import check_whole
 from recollect.errors import ConfigError, Conflict
-from recollect.store.values import Job
+from recollect.store.checks import check_count
+from recollect.store.values import Job, JobState
 from recollect.types import check_id
 
 MAX_ATTEMPTS: Final = 5
@@ -19,6 +20,7 @@ CLOCK_SLACK: Final = 60.0
 """Where the clock goes back by more seconds than this, waiting times and leases set before that are over."""
 
 MAX_ERROR: Final = 10_000
+STATES: Final = get_args(JobState)
 
 
 def micros(seconds: float) -> int:
@@ -132,6 +134,13 @@ def check_claim(kinds: Sequence[str], worker: str, lease: float, limit: int) -> 
     check_id(worker, "worker")
     check_lease(lease)
     check_whole("limit", limit, 1)
+
+
+def check_find(state: str | None, limit: int) -> None:
+    """Raises unless jobs can be asked for."""
+    if state is not None and state not in STATES:
+        raise ConfigError(f"state={state!r}: give one of {', '.join(STATES)}, or none for all")
+    check_count("limit", limit, 1)
 
 
 def check_lease(lease: float) -> None:

@@ -103,6 +103,7 @@ class Copies:
             if (tenant, model) not in self._equal:
                 self.compare(tenant)
                 self._equal.add((tenant, model))
+                collection = self._collection(tenant, model)
             return collection
 
     def doubt(self, tenant: str | None = None) -> None:
@@ -164,11 +165,13 @@ class Copies:
 
     def _compare(self, collection: Any, scope: Scope, model: str) -> None:
         have, want = _have(collection), _want(self._base, scope, model)
+        wrong = [(item, row) for place, (item, row, mark) in want.items() if have.get(place) != mark]
+        if want and len(wrong) == len(want):  # maybe of vectors of another length, which it takes no others beside
+            self._client.delete_collection(collection.name)
+            collection, have = self._collection(scope.tenant, model), {}
         for page in _pages([place for place in have if place not in want]):
             collection.delete(ids=page)
-        self._copy(
-            collection, model, [(item, row) for place, (item, row, mark) in want.items() if have.get(place) != mark]
-        )
+        self._copy(collection, model, wrong)
 
     def _copy(self, collection: Any, model: str, rows: Sequence[tuple[Item, Row]]) -> None:
         """Copy vectors, then remove those that were erased meanwhile: the erasure may have come before the copy."""
@@ -259,10 +262,10 @@ def _mark(row: Row) -> int:
     return zlib.crc32(row.tobytes())
 
 
-def _have(collection: Any) -> dict[str, int]:
-    found: dict[str, int] = {}
+def _have(collection: Any) -> dict[str, int | None]:
+    found: dict[str, int | None] = {}
     while (page := collection.get(limit=PAGE, offset=len(found), include=["metadatas"]))["ids"]:
-        found |= {id: about["mark"] for id, about in zip(page["ids"], page["metadatas"], strict=True)}
+        found |= {id: (about or {}).get("mark") for id, about in zip(page["ids"], page["metadatas"], strict=True)}
     return found
 
 

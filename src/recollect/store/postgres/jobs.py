@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from recollect.store import checks, codec, queue
+from recollect.store import codec, queue
 from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.database import Database
 from recollect.store.postgres.keys import inside, key, keys, named, names, place
@@ -72,7 +72,7 @@ class PostgresJobs:
         return self._database.write(job.scope, lambda db: queue.fail(_Rows(db, now), job, error, retry))
 
     def find(self, scope: Scope, *, state: JobState | None = None, limit: int = 100) -> list[Job]:
-        checks.check_range(0, None, limit)
+        queue.check_find(state, limit)
         return self._database.read(scope.tenant, lambda db: _inside(db, scope, state, limit))
 
     def revive(self, scope: Scope) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from recollect.store import checks, codec, queue
+from recollect.store import codec, queue
 from recollect.store.reference.state import Queued, State, Tables
 from recollect.store.values import Job, JobState
 from recollect.types import Scope
@@ -49,7 +49,7 @@ class ReferenceJobs:
             return queue.fail(_Rows(tables, self._state.clock()), job, error, retry)
 
     def find(self, scope: Scope, *, state: JobState | None = None, limit: int = 100) -> list[Job]:
-        checks.check_range(0, None, limit)
+        queue.check_find(state, limit)
         with self._state.reading() as tables:
             return [job for job in _inside(tables, scope) if state in (None, job.state)][:limit]
 

@@ -55,10 +55,9 @@ def findings(db: apsw.Connection) -> Iterator[Finding]:
     for (problem,) in db.execute("PRAGMA integrity_check"):
         if problem != "ok":
             yield Finding("file", problem, fix="restore a backup")
-    if version(db) != migrations()[-1].number:
-        yield Finding(
-            "schema", f"schema {version(db)} is not {migrations()[-1].number}", fix="open it with this version"
-        )
+    if (now := version(db)) != (known := migrations()[-1].number):
+        problem = f"another process has brought it to schema {now}, this version of Recollect knows {known}"
+        yield Finding("schema", problem, fix="restart this process with the version that the other one has")
     yield from broken_sessions(db)
     for part, look in _PARTS.items():
         try:

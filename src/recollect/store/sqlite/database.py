@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from pathlib import Path
 from typing import Final, TypeVar
 
 import apsw
@@ -16,6 +14,7 @@ from recollect.store.protocols import Clock, Durability
 from recollect.store.sqlite import errors, scopes
 from recollect.store.sqlite.change import Change
 from recollect.store.sqlite.connections import BUSY_MS, Connection, Connections, Held
+from recollect.store.sqlite.files import Files
 from recollect.store.sqlite.migrate import migrate
 from recollect.store.sqlite.writers import Request, Writers
 from recollect.types import Scope
@@ -27,8 +26,6 @@ SCRUB_MS: Final = 1_000
 SMALL: Final = 64 * 2**20
 """Bytes of a file up to which it is written anew once messages were erased."""
 MAX_SCOPES: Final = 20_000
-LOOK_SECONDS: Final = 0.1
-"""How long a file is taken to be where it was seen last: what is written to one that was deleted is lost."""
 
 _GO_ON: Final = "UPDATE counter SET position = max(position, ?), epoch = max(epoch, ?) + 1"
 """After a restore: who has read up to a position must not miss what comes next."""
@@ -63,8 +60,7 @@ class Database:
         except apsw.Error as error:
             raise errors.translated(error, path) from error
         self.scrub(wait=0)
-        self._files = {name: _identity(name) for name in (self._writer.filename, self._writer.filename_wal)}
-        self._seen = time.monotonic()
+        self._files = Files(self._writer, path)
         self._unscrubbed = False
 
     def reading(self, *, newest: bool = False) -> AbstractContextManager[apsw.Connection]:
@@ -127,7 +123,7 @@ class Database:
     def check_writable(self) -> None:
         """Raises where nothing can be written; where a write failed, tries one that takes a position for nothing."""
         self.connections.check_open()
-        self._check_there()
+        self._files.check()
         if self._failed:
             self.write(Change.next)
             self._failed = False
@@ -247,20 +243,13 @@ class Database:
     def _begin(self) -> Change:
         if self.connections.closed:  # while it waited for its turn
             self.connections.check_open()
-        self._check_there()
+        self._files.check()
         change = Change(self._cursor, self.clock, self._places)
         change.position = max(change.position, self._seen_to)
         if change.epoch != self._epoch or len(self._places) > MAX_SCOPES:
             self._places.clear()
             self._epoch = change.epoch
         return change
-
-    def _check_there(self) -> None:
-        if (now := time.monotonic()) >= self._seen + LOOK_SECONDS:
-            for name, known in self._files.items():
-                if _identity(name) != known:
-                    raise errors.gone(self.path if name == self._writer.filename else f"{self.path}-wal")
-            self._seen = now
 
     def _after(self, change: Change) -> None:
         self._unscrubbed |= change.erased
@@ -319,6 +308,8 @@ class Database:
             if self.connections.closed:
                 return
             self.connections.close()
+            if self._files.may_be_others():
+                self._writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             self._writer.close()
 
     def replace(self, source: apsw.Connection) -> None:
@@ -337,7 +328,7 @@ class Database:
 
     def _replace(self, ready: apsw.Connection) -> None:
         self.connections.check_open()
-        self._check_there()
+        self._files.check()
         try:
             with self._writer.backup("main", ready, "main") as copy:
                 copy.step(0)  # from here on no one else writes
@@ -347,15 +338,6 @@ class Database:
             self.scrub()
         except apsw.Error as error:
             raise errors.translated(error, self.path) from error
-
-
-def _identity(path: str) -> tuple[int, int] | None:
-    """What tells the file at a place from every other; None where there is none."""
-    try:
-        found = Path(path).stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 def _serve(change: Change, batch: list[Request]) -> None:

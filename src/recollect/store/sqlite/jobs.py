@@ -71,7 +71,7 @@ class SqliteJobs:
         return self._database.write(lambda change: queue.fail(_Rows(change), job, error, retry))
 
     def find(self, scope: Scope, *, state: JobState | None = None, limit: int = 100) -> list[Job]:
-        checks.check_range(0, None, limit)
+        queue.check_find(state, limit)
         with self._database.reading() as db:
             return _inside(db, scope, state, limit)
 

@@ -249,6 +249,11 @@ class JobTests(StoreTests):
         with pytest.raises(ConfigError):
             store.jobs.claim(**{"worker": "w", **bad})
 
+    @pytest.mark.parametrize("bad", [{"state": "waitin"}, {"state": "half\ud83d"}, {"state": "a\x00"}, {"limit": 0}])
+    def test_senseless_questions_are_refused(self, store: Store, bad: dict[str, Any]) -> None:
+        with pytest.raises(ConfigError):
+            store.jobs.find(ADA, **bad)
+
     @pytest.mark.parametrize("bad", [{"delay": -1}, {"delay": float("nan")}, {"key": ""}])
     def test_senseless_jobs_are_refused(self, bad: dict[str, Any]) -> None:
         with pytest.raises(ConfigError):
