@@ -39,17 +39,37 @@ def test_an_archive_without_conversations_says_so(tmp_path: Path) -> None:
 
 
 def test_a_bad_conversation_is_skipped_and_told(tmp_path: Path) -> None:
-    broken = chatgpt("bad")
-    broken["mapping"]["q1"]["message"]["author"]["role"] = "wizard"
+    broken = {**chatgpt("bad"), "mapping": {"q1": 7}, "current_node": "q1"}
     empty = {**chatgpt("empty"), "mapping": {"root": {"id": "root", "message": None, "parent": None}}}
     path = written(tmp_path / "conversations.json", [chatgpt("a"), broken, 7, empty, chatgpt("b")])
     found, skipped = all_of(path)
     assert [f.session for f in found] == ["a", "b"]
     assert [(s.where, s.why) for s in skipped] == [
-        ("conversations.json[1]", "author role 'wizard' is not user, assistant, system or tool"),
+        ("conversations.json[1]", "node q1 is no object"),
         ("conversations.json[2]", "no `mapping` of messages"),
         ("conversations.json[3]", "nothing was said in it"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("conversation", "told"),
+    [
+        (chatgpt("a"), ("message q1", "author role 'wizard' is not user, assistant, system or tool")),
+        (claude("a"), ("message m1", "sender 'wizard' is not human or assistant")),
+    ],
+)
+def test_a_message_of_someone_unknown_costs_no_other(tmp_path: Path, conversation: JSON, told: tuple[str, str]) -> None:
+    whole, _ = all_of(written(tmp_path / "conversations.json", [conversation]))
+    broken = json.loads(json.dumps(conversation))
+    if "mapping" in broken:
+        broken["mapping"]["q1"]["message"]["author"]["role"] = "wizard"
+    else:
+        broken["chat_messages"][0]["sender"] = "wizard"
+    found, skipped = all_of(written(tmp_path / "conversations.json", [broken]))
+    gone = told[0].removeprefix("message ")
+    left = [message for message in whole[0].messages if not message.id.startswith(gone)]
+    assert [message.id for message in found[0].messages] == [message.id for message in left]
+    assert [(s.where, s.why) for s in skipped] == [(f"conversations.json[0], {told[0]}", told[1])]
 
 
 def test_a_file_that_breaks_off_gives_what_it_has(tmp_path: Path) -> None:

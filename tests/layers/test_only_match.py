@@ -59,3 +59,21 @@ def test_a_short_answer_before_what_the_user_said_of_something_else() -> None:
         chat(session, "once more")
         memory.drain()
         assert CLOSES in memory.session("b", user="ada").recall(WHEN, k=5, budget=400)[0].text
+
+
+@pytest.mark.parametrize(
+    ("said", "asked", "unrelated"),
+    [
+        ("Meine Schwester ist nach Oslo gezogen.", "Wo wohnt meine Schwester?", "Wie komme ich nach Hamburg?"),
+        ("Моя сестра переехала в Осло.", "Где живёт моя сестра?", "Сколько стоит билет в Казань?"),
+        ("犬を飼っています。三歳です。", "うちの犬は何歳ですか?", "週末の天気はどうですか?"),
+        ("我养了一只狗,三岁了。", "狗几岁?", "我想看一部电影,你有什么推荐?"),
+    ],
+)
+def test_the_words_that_every_sentence_of_a_language_has_find_nothing(said: str, asked: str, unrelated: str) -> None:
+    with Memory.open(":memory:", embedder=None) as memory:
+        memory.session("a", user="ada").add_turn(said, "OK")
+        memory.drain()
+        later = memory.session("b", user="ada")
+        assert said in later.context(asked, budget=1_000).memory
+        assert later.context(unrelated, budget=1_000).memory == ""

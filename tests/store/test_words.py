@@ -97,6 +97,36 @@ def test_pairs_not_single_characters_are_asked_for() -> None:
     assert query_words("東京都") == ("東京", "京都")
 
 
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("车在哪里?", {"车", "车在"}),
+        ("車の色は?", {"車", "色", "車の", "の色", "色は"}),
+        ("東京の妹はどこですか", {"東京", "妹", "京の", "の妹", "妹は"}),
+    ],
+)
+def test_a_chinese_character_that_stands_alone_is_asked_for(question: str, asked: set[str]) -> None:
+    assert set(query_words(question)) == asked
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("Was kostet die Fahrkarte nach Hamburg?", ("kostet", "fahrkart", "hamburg")),
+        ("¿Cuánto cuesta un billete a Bilbao?", ("cuesta", "billet", "bilbao")),
+        ("Combien coûte un billet pour Marseille ?", ("cout", "billet", "marseil")),
+        ("Сколько стоит билет в Казань?", ("стоит", "билет", "казань")),
+        ("Hafta sonu hava nasıl olacak?", ("hafta", "sonu", "hava")),
+        ("कैसे काम करता है?", ("काम",)),
+        ("今天天气怎么样?", ("今天", "天天", "天气", "气怎")),
+        ("When did my dog die in the war?", ("dog", "die", "war")),
+        ("Door code", ("door", "code")),
+    ],
+)
+def test_common_words_are_those_of_the_language_asked_in(question: str, asked: tuple[str, ...]) -> None:
+    assert query_words(question) == asked
+
+
 def test_common_words_are_asked_for_only_alone() -> None:
     assert query_words("Where is the station?") == ("station",)
     assert query_words("to be or not to be") == ("to", "be", "or", "not")

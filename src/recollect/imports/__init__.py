@@ -79,6 +79,8 @@ def _read(path: Path, module: ModuleType) -> Iterator[Read]:
 def _checked(found: Read, where: str) -> Read:
     if isinstance(found, Imported) and not found.messages and not found.notes:
         return Skipped(where, "nothing was said in it")
+    if isinstance(found, Skipped):
+        return replace(found, where=f"{where}, {found.where}")
     return found if isinstance(found, Imported) else replace(found, where=where)
 
 

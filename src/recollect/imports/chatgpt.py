@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from recollect.errors import InvalidTranscript
 from recollect.frozen import FrozenDict, freeze_dict
-from recollect.imports.values import Imported, Origin, Read, first, id_of, moment, paired, stable
+from recollect.imports.values import Imported, Origin, Read, Skipped, first, id_of, moment, paired, stable
 from recollect.types import Message, Opaque, Part, Text, ToolCall, ToolResult, content_of
 
 NAME: Final = "chatgpt"
@@ -28,7 +28,9 @@ def read(data: Any, origin: Origin) -> Iterator[Read]:
         raise InvalidTranscript(problem)
     nodes = [node for node in _branch(data["mapping"], data.get("current_node")) if not _hidden(node)]
     session = id_of(first(data, "conversation_id", "id"), NAME, stable(data["mapping"]))
-    messages = origin.named(session, paired(_messages(nodes)), moment(data.get("create_time")))
+    unknown: list[Skipped] = []
+    messages = origin.named(session, paired(_messages(nodes, unknown)), moment(data.get("create_time")))
+    yield from unknown
     yield Imported(session, messages, str(data.get("title") or ""))
 
 
@@ -69,7 +71,7 @@ def _of(message: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _messages(nodes: list[Mapping[str, Any]]) -> Iterator[Message]:
+def _messages(nodes: list[Mapping[str, Any]], unknown: list[Skipped]) -> Iterator[Message]:
     call: ToolCall | None = None
     for node in nodes:
         author, role = _of(node, "author"), _of(node, "author").get("role")
@@ -87,7 +89,8 @@ def _messages(nodes: list[Mapping[str, Any]]) -> Iterator[Message]:
         elif role in ("user", "assistant", "system") and parts:
             yield Message(role, content_of(parts), id=id, at=at, metadata=metadata)
         elif role not in ("user", "assistant", "system"):
-            raise InvalidTranscript(f"author role {role!r} is not user, assistant, system or tool")
+            why = f"author role {role!r} is not user, assistant, system or tool"
+            unknown.append(Skipped(f"message {id}", why))
 
 
 def _parts(content: Mapping[str, Any]) -> tuple[Text | Opaque, ...]:

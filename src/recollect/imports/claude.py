@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from recollect.errors import InvalidTranscript
 from recollect.frozen import FrozenDict, freeze_dict
-from recollect.imports.values import IMPLIED, Imported, Origin, Read, id_of, moment, paired, stable
+from recollect.imports.values import IMPLIED, Imported, Origin, Read, Skipped, id_of, moment, paired, stable
 from recollect.types import Message, Opaque, Part, Text, ToolCall, ToolResult, content_of
 
 NAME: Final = "claude"
@@ -31,8 +31,10 @@ def read(data: Any, origin: Origin) -> Iterator[Read]:
         raise InvalidTranscript(problem)
     session = id_of(data.get("uuid"), NAME, stable(data["chat_messages"]))
     branch = _branch(data["chat_messages"], data.get("current_leaf_message_uuid"))
-    said = (message for raw in branch for message in _messages(raw))
+    unknown: list[Skipped] = []
+    said = (message for raw in branch for message in _messages(raw, unknown))
     messages = origin.named(session, paired(said), moment(data.get("created_at")))
+    yield from unknown
     yield Imported(session, messages, str(data.get("name") or ""))
 
 
@@ -59,10 +61,14 @@ def _name(raw: Any, key: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _messages(raw: Any) -> Iterator[Message]:
+def _messages(raw: Any, unknown: list[Skipped]) -> Iterator[Message]:
     """A message of the export: in pieces where tools were used, and with what was attached to it behind it."""
     if not isinstance(raw, dict) or raw.get("sender") not in _ROLES:
-        raise InvalidTranscript("a message without a sender (human or assistant)")
+        sender = raw.get("sender") if isinstance(raw, dict) else None
+        unknown.append(
+            Skipped(f"message {_name(raw, 'uuid') or 'without an id'}", f"sender {sender!r} is not human or assistant")
+        )
+        return
     id, at = id_of(raw.get("uuid"), stable(raw)), moment(raw.get("created_at"))
     metadata = _metadata(raw)
     pieces = list(_pieces(raw, id))

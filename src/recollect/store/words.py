@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache, lru_cache
+from importlib.resources import files
 from itertools import groupby
 from typing import Final
 
@@ -36,6 +37,7 @@ _UNSPACED: Final = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
     "\U00020000-\U0003ffff"
 )
+_HAN: Final = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _SYMBOL: Final = "\u203c\u2049\u2100-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 
 
@@ -57,9 +59,35 @@ def query_words(text: str) -> tuple[str, ...]:
 @remembered(KEPT)
 def _query_words(text: str) -> tuple[str, ...]:
     found = list(dict.fromkeys(_split(text, singles=False)))
-    telling = [word for word in found if word not in COMMON] or found
+    usual = _common(found)
+    telling = [word for word in found if word not in usual and word.strip(_says_nothing())] or found
     stems = list(dict.fromkeys(map(stem, telling)))
     return tuple(stems if len(stems) <= MAX_QUERY else sorted(stems, key=len, reverse=True)[:MAX_QUERY])
+
+
+def _common(found: Collection[str]) -> frozenset[str]:
+    """The commonest words of a text's language: that whose common words it has most of, at least two, else English."""
+    if _not_english().isdisjoint(found):
+        return COMMON
+    best = max(_languages(), key=lambda one: len(one.intersection(found)))
+    return best if len(best.intersection(found)) > 1 else COMMON
+
+
+@cache
+def _languages() -> tuple[frozenset[str], ...]:
+    text = files("recollect.store").joinpath("commonest.txt").read_text("utf-8")
+    return COMMON, *(frozenset(_split(one.partition(":")[2], singles=True)) for one in text.split("\n\n"))
+
+
+@cache
+def _not_english() -> frozenset[str]:
+    return frozenset[str]().union(*_languages()) - COMMON
+
+
+@cache
+def _says_nothing() -> str:
+    """The Chinese characters that are common words."""
+    return "".join(re.findall(f"\\b[{_HAN}]\\b", " ".join(_not_english())))
 
 
 def _split(text: str, singles: bool) -> Iterable[str]:
@@ -92,8 +120,7 @@ def _pieces(found: Iterable[str], singles: bool) -> Iterator[str]:
             if len(run) == 1 or not _unspaced().match(run):
                 yield run
                 continue
-            if singles:
-                yield from run
+            yield from run if singles else _alone().findall(run)
             yield from (run[i : i + 2] for i in range(len(run) - 1))
 
 
@@ -120,6 +147,13 @@ def _word(marks: str) -> re.Pattern[str]:
 @cache
 def _unspaced() -> re.Pattern[str]:
     return re.compile(f"[{_UNSPACED}]")
+
+
+@cache
+def _alone() -> re.Pattern[str]:
+    """A Chinese character with none beside it but such as say nothing: most often a word of its own."""
+    other = f"(?![{_says_nothing()}])[{_HAN}]"
+    return re.compile(f"(?<!{other}){other}(?!{other})")
 
 
 @cache
