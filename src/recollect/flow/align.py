@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Sequence
-from difflib import SequenceMatcher
 from typing import Final, NamedTuple
 
 from recollect.flow.fence import without_memory
+from recollect.flow.matches import matches, overlap
 from recollect.flow.shapes.wire import arguments_object, marks_cache
 from recollect.types import Image, Message, Opaque, ToolCall
 
@@ -114,19 +115,20 @@ def align(known: Sequence[Hashable], given: Sequence[Hashable], answers: Collect
     inserted was kept at the end of the log, since that only grows: it is looked for there, too. A single message is
     always new, even if the same was said before.
     """
-    overlap = _overlap(known, given)
-    if overlap and not any(one in answers for one in given[overlap:]):
-        return [*range(len(known) - overlap, len(known)), *[None] * (len(given) - overlap)]
+    both = overlap(known, given)
+    if both and not any(one in answers for one in given[both:]):
+        return [*range(len(known) - both, len(known)), *[None] * (len(given) - both)]
     places: list[int | None] = [None] * len(given)
     if len(given) > 1:
-        for block in SequenceMatcher(None, known, given, autojunk=False).get_matching_blocks():
-            places[block.b : block.b + block.size] = range(block.a, block.a + block.size)
+        for at, n in matches(known, given):
+            places[n] = at
     last = max((n for n, place in enumerate(places) if place is not None), default=0)
-    spare = sorted(set(range(len(known))).difference(places), reverse=True) if None in places[:last] else []
+    spare = defaultdict[Hashable, list[int]](list)
+    for at in sorted(set(range(len(known))).difference(places)) if None in places[:last] else ():
+        spare[known[at]].append(at)
     for n in range(last):
-        if places[n] is None and (place := next((at for at in spare if known[at] == given[n]), None)) is not None:
-            places[n] = place
-            spare.remove(place)
+        if places[n] is None and spare[given[n]]:
+            places[n] = spare[given[n]].pop()
     return places
 
 
@@ -139,9 +141,3 @@ def _differ(one: ToolCall, other: ToolCall) -> bool:
 
 def _found(places: Sequence[int | None]) -> list[int]:
     return [place for place in places if place is not None]
-
-
-def _overlap(known: Sequence[Hashable], given: Sequence[Hashable]) -> int:
-    """How many messages, at most, both end the known ones and begin the given ones."""
-    most = min(len(known), len(given))
-    return next((n for n in range(most, 0, -1) if list(known[len(known) - n :]) == list(given[:n])), 0)
