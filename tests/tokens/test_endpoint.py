@@ -153,7 +153,7 @@ def test_a_server_that_never_answers_is_unavailable(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(endpoint, "TIMEOUT", 0.05)
     with (
         socket.create_server(("127.0.0.1", 0)) as silent,
-        pytest.raises(ModelUnavailable, match="no answer from 127.0.0.1"),
+        pytest.raises(ModelUnavailable, match="no answer from 127"),
     ):
         counter(f"vllm:http://127.0.0.1:{silent.getsockname()[1]}")("one")
 
