@@ -7,11 +7,11 @@ from typing import Final
 
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import LINKED, Phrase, slug, things
-from recollect.flow.facts.profile import AM, PROFILE
+from recollect.flow.facts.profile import PROFILE
 from recollect.flow.facts.prose import Clause
-from recollect.flow.facts.wording import EMOJI, any_of, lower, rule, word_set
+from recollect.flow.facts.wording import EMOJI, I_AM, any_of, lower, rule, word_set
 
-_I_AM: Final = f"(?:{AM}|,? and(?: also)?)"
+_I_AM: Final = f"(?:{I_AM}|,? and(?: also)?)"
 ALLERGIC: Final = f"(?: {any_of('very severely deathly highly a_bit slightly really also')})* all?ergic to "
 _ALLERGIC: Final = rule(f"{_I_AM}{ALLERGIC}")
 _NOT_ALLERGIC: Final = rule("i(?:'m| am) (?:not|no longer) all?ergic to ")
@@ -49,7 +49,7 @@ _CANT: Final = "i (?:can't|cannot|can not)"
 _CANT_HAVE_ANY: Final = rule(rf"(?:{_CANT} have|i(?:'ve| have)? (?:gave|given) up) (?:any |all )?([\w-]{{3,15}})\b")
 _AGAIN: Final = r"[^.,;!?]{2,40} again\b"
 _DRINKS_NOT: Final = rule(
-    rf"(?:i (?:don't|do not|never) drink(?: alcohol| at all| any ?more)?|{AM} teetotal)"
+    rf"(?:i (?:don't|do not|never) drink(?: alcohol| at all| any ?more)?|{I_AM} teetotal)"
     r"(?=\s*(?:[.,!;)]|$|(?:and|but|so)\b(?! drive)))"
 )
 _DRINKS_AGAIN: Final = rule(
@@ -62,9 +62,9 @@ _EATS_NOT: Final = rule(
 )
 _EATS_AGAIN: Final = rule(
     "i (?:can|do)(?: now| finally)? (?:eat|drink) (?![^.;!?]* but (?:i )?(?:don't|do not|won't|never|choose|prefer))",
-    rf"(?:i(?:'ve| have)?(?: just| recently)? started|{AM}(?: back to)?) (?:eating|drinking) (?={_AGAIN})",
+    rf"(?:i(?:'ve| have)?(?: just| recently)? started|{I_AM}(?: back to)?) (?:eating|drinking) (?={_AGAIN})",
     f"i(?: now)? (?:eat|drink) (?={_AGAIN})",
-    f"(?:i(?:'ve| have)?(?: just| recently)? (?:gone|went)|{AM}) back to (?:eating|drinking) (?!no |less |more )",
+    f"(?:i(?:'ve| have)?(?: just| recently)? (?:gone|went)|{I_AM}) back to (?:eating|drinking) (?!no |less |more )",
 )
 _NO_FOOD: Final = word_set(
     "enough much many lots out breakfast lunch dinner supper well late early fast healthy alone together meals"

@@ -11,10 +11,10 @@ from recollect.answers import FactType
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.likes import INTEREST
 from recollect.flow.facts.phrases import name
-from recollect.flow.facts.profile import AM, LANGUAGES, NATIONS, PROFILE
+from recollect.flow.facts.profile import LANGUAGES, NATIONS, PROFILE
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.wishes import PREFERENCE
-from recollect.flow.facts.wording import EMOJI, any_of, rule, small
+from recollect.flow.facts.wording import EMOJI, I_AM, any_of, rule, small
 
 _INSTRUMENTS: Final = any_of(
     """cello violin viola double_bass piano keyboards? (?:(?:bass|lead|acoustic|electric|classical|rhythm)_)?guitar
@@ -67,7 +67,7 @@ _KINDS: Final[tuple[tuple[FactType, str, re.Pattern[str], re.Pattern[str], re.Pa
     (
         PROFILE,
         "teaches",
-        rule(f"i{_OFTEN} teach ", f"{AM} teaching ", f"i(?:'ve| have) (?:been teaching|taught) {_SINCE}"),
+        rule(f"i{_OFTEN} teach ", f"{I_AM} teaching ", f"i(?:'ve| have) (?:been teaching|taught) {_SINCE}"),
         rule(f"{_NO_MORE.format('teach', 'teaching')} ", _DROPPED.format("teach")),
         rule(f"({_SUBJECTS}|{_TAUGHT}|{_A_LANGUAGE}|{_INSTRUMENTS})(?!\\w)"),
     ),
@@ -75,17 +75,17 @@ _KINDS: Final[tuple[tuple[FactType, str, re.Pattern[str], re.Pattern[str], re.Pa
         INTEREST,
         "learning",
         rule(
-            f"{AM} (?:learning|studying|trying to learn|teaching myself) (?:the )?(?:how )?",
+            f"{I_AM} (?:learning|studying|trying to learn|teaching myself) (?:the )?(?:how )?",
             "i(?:'ve| have)(?: just| recently)? (?:been learning|started learning|started to learn) (?:the )?(?:how )?",
             "i (?:just |recently )?started (?:learning|to learn) (?:the )?(?:how )?",
         ),
-        rule(f"{_NO_MORE.format('learn', 'learning')} (?:the )?", f"{AM} (?:no longer|not) learning (?:the )?"),
+        rule(f"{_NO_MORE.format('learn', 'learning')} (?:the )?", f"{I_AM} (?:no longer|not) learning (?:the )?"),
         rule(f"({_A_LANGUAGE}|{_CODE}|{_INSTRUMENTS}|chess|{_SKILL})(?!\\w)"),
     ),
     (
         PROFILE,
         "studies",
-        rule(f"i{_OFTEN} study ", f"{AM} (?:studying|majoring in) "),
+        rule(f"i{_OFTEN} study ", f"{I_AM} (?:studying|majoring in) "),
         rule(f"{_NO_MORE.format('study', 'studying')} ", _DROPPED.format("study")),
         rule(rf"({_SUBJECTS})(?!\w)"),
     ),
@@ -107,7 +107,7 @@ _PASSING: Final = rule(
 _MORE: Final = rule(r"(?:, (?:and )?| and | & )(?:the )?")
 _AT_SCHOOL: Final = rule(
     rf"i (?:studied|study|did my (?:degree|phd|master's|bachelor's|masters))(?: {_SUBJECTS})? at ",
-    rf"{AM} (?:studying|doing (?:an?|my) (?:phd|master's|masters|msc|bachelor's|degree))(?: in)?"
+    rf"{I_AM} (?:studying|doing (?:an?|my) (?:phd|master's|masters|msc|bachelor's|degree))(?: in)?"
     r"(?: (?!at\b)[\w-]+){0,3} at ",
     r"i (?:have )?graduated(?: in \w+)? from ",
     r"i went to (?=(?:the )?(?-i:[A-Z])[^.,;!?]{1,40}\b(?-i:University|College|Polytechnic|State)\b)"
@@ -161,7 +161,7 @@ _ONE_AT_HOME: Final = (
     rf"{_HOME}(?: (?-i:[A-Z])\w+(?<!\bI))?"
 )
 _LIVE_WITH: Final = rule(
-    rf"(?:{_WE} live|{AM}(?: still| currently)* living) with (?:my |our )?"
+    rf"(?:{_WE} live|{I_AM}(?: still| currently)* living) with (?:my |our )?"
     rf"({_ONE_AT_HOME}(?:(?:, | and |, and | & ){_ONE_AT_HOME})*)"
     rf"(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and (?:i|i'm|we|it|it's|my|he|she|they|have|work|need|am|that)"
     r"|but|so|in|at|near|now)\b))",
@@ -220,15 +220,15 @@ _ZONE: Final = (
 )
 _TIMEZONE: Final = rule(
     rf"my time ?zone is (?:the )?{_ZONE}\b(?! (?:in|on) the\b)",
-    rf"{AM} (?:in|on) (?:the )?{_ZONE} time(?: ?zone)?\b",
-    rf"{AM} (?:in|on) (?-i:(UTC|GMT|EST|CST|MST|PST|CET|BST|IST|JST)\b)(?=\s*(?:[.,!;]|$|(?:btw|so|and|but)\b))",
+    rf"{I_AM} (?:in|on) (?:the )?{_ZONE} time(?: ?zone)?\b",
+    rf"{I_AM} (?:in|on) (?-i:(UTC|GMT|EST|CST|MST|PST|CET|BST|IST|JST)\b)(?=\s*(?:[.,!;]|$|(?:btw|so|and|but)\b))",
 )
 
 
 _CITIZEN: Final = rule(
     rf"i(?:'ve got| have got|{_OFTEN} (?:have|hold|travel on)) ((?:(?:an?|both|dual|valid) )*{_NATIONS}) "
     rf"(?:passports?|citizenships?|nationality){_WHOLE}",
-    rf"{AM} (an? {_NATIONS}) citizen{_WHOLE}",
+    rf"{I_AM} (an? {_NATIONS}) citizen{_WHOLE}",
 )
 _NO_CITIZEN: Final = rule(
     rf"i(?: no longer have|(?:'ve| have)? (?:gave up|given up|renounced)) (?:an?|my) ({_NATIONS}) "

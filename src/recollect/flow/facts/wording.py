@@ -50,5 +50,16 @@ def small(*forms: str) -> re.Pattern[str]:
     return cast("re.Pattern[str]", _Later("|".join(forms), re.NOFLAG))
 
 
+LATELY: Final = (
+    "(?: "
+    + any_of(
+        """just recently now finally since already currently also still actually usually mostly mainly later then
+        really always originally officially sadly"""
+    )
+    + ")*"
+)
+I_AM, I_HAVE = f"i(?:'m| am){LATELY}", f"i(?:'ve| have)?{LATELY}"
+WE_ARE, WE_HAVE = f"(?:i'm|i am|we're|we are){LATELY}", f"(?:i|we)(?:'ve| have)?{LATELY}"
+"""How sentences of the user begin, with the small words that may follow: "I'm now", "we have just"."""
 HOUR: Final = rule(r" at \d[\d:.]*(?: ?[ap]m\b)?")
 """The hour of a plan, which goes where another day takes the place of its own."""
