@@ -236,6 +236,7 @@ _NO_CITIZEN: Final = rule(
 )
 _NATION: Final = rule(_A_NATION)
 
+
 def life(clause: Clause) -> Iterator[Found]:
     """What a clause says the user plays, teaches, learns, studies, drives, does as a habit, and lives with."""
     yield from _told(clause)

@@ -27,7 +27,7 @@ from recollect.flow.facts.phrases import Phrase, given, name, slug
 from recollect.flow.facts.profile import NO_NAME, NUMBER, PROFILE, STOP, read_after, years
 from recollect.flow.facts.prose import NAMES_THEM, Clause
 from recollect.flow.facts.someone import FIRED, GOT, STILL, WHEN, YEARS_OLD, about, each_about
-from recollect.flow.facts.wording import any_of, lower, rule, small
+from recollect.flow.facts.wording import any_of, lower, rule
 
 _KIN: Final = PEOPLE - {*FRIENDS.values(), *COUPLES.values(), *SEEN.values()}
 _WHO: Final = f"({'|'.join(sorted(KEYS, key=len, reverse=True))})"
@@ -42,10 +42,7 @@ _KIND: Final = (
 
 _MY: Final = rule(rf"(?:my|our) {_KIND}{_WHO}(?:\b|(?=s (?:name|called|birthday)\b))")
 _MENTIONED: Final = rule(rf"\b(?:my|our) {_KIND}{_WHO},? (?=(?-i:[^\W\d_a-z]))")
-_OWN: Final = re.compile("my |our ")
-_MAY_TELL: Final = small(
-    " (?:is|lives|resides|moved|relocated|works|turns|turned|became|no longer|left|quit|lost|got|was|retired)\\b|'s "
-)
+_OWN: Final = rule("my |our ")
 _WHO_IS: Final = rule(r",? who\b")
 _NAMING: Final = rule(r"\bnam(?:e|ed|ing) $")
 _LATELY: Final = r"(?: (?:today|yesterday|recently|(?:last|this) \w+))?"
@@ -171,17 +168,17 @@ def relations(clause: Clause) -> Iterator[Found]:
 def in_passing(clause: Clause) -> Iterator[Found]:
     """Who a clause says is gone, by name alone, whom it names in passing, or what it says of someone by name."""
     text = clause.text
-    who, words = name(text, 0, most=2) if text[:1].isupper() else None, text.casefold()
+    who = name(text, 0, most=2) if text[:1].isupper() else None
     if gone := _called(text, who):
         yield found(clause, PROFILE, f"{CALLED}:{slug(gone[0])}", gone[0], gone[1], ended=True)
-    elif _OWN.search(words):
+    elif _OWN.search(text):
         match = _IS_MY.match(text, who.end) if who else None
         of_mine = match is not None and (KEYS[lower(match[1])] in _KIN or _TITLED.match(text) is not None)
         if who and match and of_mine and clause.first and not _is_no_name(text, 0):
             yield found(clause, PROFILE, _key(match[1], who), who.text, match.end())
         else:
             yield from _mentioned(clause)
-    elif who and _MAY_TELL.search(words, who.end) and clause.first:
+    elif who and clause.first:
         yield from each_about(clause, f"{CALLED}:{slug(who.text)}", who.end)
 
 
