@@ -9,7 +9,7 @@ from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import LINKED, Phrase, slug, things
 from recollect.flow.facts.profile import PROFILE
 from recollect.flow.facts.prose import Clause
-from recollect.flow.facts.wording import EMOJI, I_AM, any_of, lower, rule, word_set
+from recollect.flow.facts.wording import I_AM, OVER, any_of, lower, rule, word_set
 
 _I_AM: Final = f"(?:{I_AM}|,? and(?: also)?)"
 ALLERGIC: Final = f"(?: {any_of('very severely deathly highly a_bit slightly really also')})* all?ergic to "
@@ -25,22 +25,18 @@ _ALLERGY: Final = rule(
 )
 _JOKES: Final = word_set("mornings mondays bs work exercise people idiots stupidity bullshit nonsense drama commitment")
 DIETS: Final = r"(vegan|vegetarian|pescatarian|coeliac|celiac|keto)\b"
-EATS: Final = (
-    rf"(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and|but|so|now|btw|since|for|too|because|except|at the moment|last|in \d{{4}}"
-    r"|\w+ \w+ ago)\b))"
-)
 _TURNED: Final = r"i(?:'ve| have)?(?: (?:just|recently|now))* (?:gone|went|turned|become|became)"
 _HAVE_BEEN: Final = r"i(?:'ve| have) been(?=[^.,;!?]{0,30} (?:since|for \w+ years|all my life)\b)"
 _DIET: Final = rule(
-    rf"(?:{_I_AM}|{_TURNED}|{_HAVE_BEEN}) (?:an? )?(?:strict |lifelong |committed )?{DIETS}{EATS}",
-    rf"(?:i have|,? and|{_DIAGNOSED} with) (coeliac|celiac)(?: disease\b|{EATS})",
+    rf"(?:{_I_AM}|{_TURNED}|{_HAVE_BEEN}) (?:an? )?(?:strict |lifelong |committed )?{DIETS}{OVER}",
+    rf"(?:i have|,? and|{_DIAGNOSED} with) (coeliac|celiac)(?: disease\b|{OVER})",
     rf"(?:as an?|being) {DIETS}(?=,? i\b)",
-    rf"(?:i (?:only |always )?eat|(?:i|we) keep) (halal|kosher)(?: at home)?{EATS}",
+    rf"(?:i (?:only |always )?eat|(?:i|we) keep) (halal|kosher)(?: at home)?{OVER}",
     r"i(?:'m on| am on| follow| eat) an? (?:strict )?(vegan|vegetarian|keto|kosher|halal|paleo) diet\b",
 )
 _NO_DIET: Final = rule(rf"i(?:'m| am) (?:not|no longer) (?:an? )?{DIETS}")
 _INTOLERANT: Final = r"([\w-]{3,15})[- ](?:intolerant|free)\b"
-_CANT_HAVE: Final = rule(rf"{_I_AM} (?:very |slightly )?{_INTOLERANT}{EATS}")
+_CANT_HAVE: Final = rule(rf"{_I_AM} (?:very |slightly )?{_INTOLERANT}{OVER}")
 _CAN_HAVE: Final = rule(rf"i(?:'m| am) (?:not|no longer) {_INTOLERANT}")
 _FREE_OF: Final = word_set(
     "gluten dairy lactose sugar nut soy wheat egg fructose histamine alcohol meat caffeine coffee"

@@ -14,7 +14,7 @@ from recollect.flow.facts.phrases import name
 from recollect.flow.facts.profile import LANGUAGES, NATIONS, PROFILE
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.wishes import PREFERENCE
-from recollect.flow.facts.wording import EMOJI, I_AM, any_of, rule
+from recollect.flow.facts.wording import EMOJI, I_AM, OVER, any_of, rule
 
 _INSTRUMENTS: Final = any_of(
     """cello violin viola double_bass piano keyboards? (?:(?:bass|lead|acoustic|electric|classical|rhythm)_)?guitar
@@ -91,15 +91,7 @@ _KINDS: Final[tuple[tuple[FactType, str, re.Pattern[str], re.Pattern[str], re.Pa
     ),
 )
 """Of each kind: type, key, the words before it, those before what is over, and a pattern for what it may be."""
-_WHOLE: Final = (
-    rf"(?=\s*(?:[.,!;:){EMOJI}]|$|"
-    + any_of(
-        """and & any but so because since for in at on with by to as twice once three every now btw lol rn part-?time
-        part_time last mostly lately myself n cuz online too professionally competitively"""
-    )
-    + r"\b|& ))"
-)
-_ENDS: Final = rule(_WHOLE)
+_ENDS: Final = rule(OVER)
 _PASSING: Final = rule(
     r"[^.,;!?]{0,30}\b(?:today|tonight|tomorrow|right now|this (?:week|weekend|morning|evening|afternoon)|with fire"
     r"|(?:on|next) \w+day\b|in (?:this|the|my) (?:game|video|movie|film|story|dream|scene))\b"
@@ -122,7 +114,7 @@ _DRIVE_NO_MORE: Final = rule(
 _I_NOW: Final = rule(rf"i now\b|i{_OFTEN} drive [^.,;!?]{{2,40}} (?:now|these days|instead)\b")
 _SOLD: Final = rule(
     r"(?:i|we)(?:'ve| have)?(?: (?:just|finally|now))? (?:sold|scrapped|traded in|got rid of) "
-    rf"(?:(?:my|our|the) (?:old )?car|(?P<it>it)){_WHOLE}"
+    rf"(?:(?:my|our|the) (?:old )?car|(?P<it>it)){OVER}"
 )
 _NO_OTHER: Final = r"(?:(?!\b(?:my|our|his|her|an?|(?:and|but) the)\b)[^.!?\n])*"
 _HAPPENED: Final = any_of(
@@ -147,7 +139,7 @@ _BOUGHT: Final = rule(
     r"(?=\s*(?:[.!]|$|(?:last|this) (?:week|month|year|weekend)\b|yesterday\b|today\b|,? (?:and|so|but) (?:i|we)\b))"
 )
 """Who buys a car for themselves drives it; one for parts, or for a daughter, is another matter."""
-_CAR: Final = rule(rf"((?:(?:19|20)\d\d )?{_CARS}\b(?: (?!{_LINKS}\b)[\w-]+){{0,3}}?)(?! in (?!(?-i:[A-Z]))){_WHOLE}")
+_CAR: Final = rule(rf"((?:(?:19|20)\d\d )?{_CARS}\b(?: (?!{_LINKS}\b)[\w-]+){{0,3}}?)(?! in (?!(?-i:[A-Z]))){OVER}")
 _BORN: Final = rule(r"i was born (?:in|back in) ((?:19|20)\d\d)\b(?!s)")
 _COUNT: Final = any_of("two three four five six 2 3 4 5 6 both")
 _HOME: Final = any_of(
@@ -165,7 +157,7 @@ _LIVE_WITH: Final = rule(
     rf"({_ONE_AT_HOME}(?:(?:, | and |, and | & ){_ONE_AT_HOME})*)"
     rf"(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and (?:i|i'm|we|it|it's|my|he|she|they|have|work|need|am|that)"
     r"|but|so|in|at|near|now)\b))",
-    rf"{_WE} live (alone|by myself|on my own)(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and|but|so|in|now)\b))",
+    rf"{_WE} live (alone|by myself|on my own){OVER}",
 )
 _DAYS: Final = any_of(
     "day morning evening night week weekend afternoon weekday monday tuesday wednesday thursday friday saturday sunday"
@@ -191,7 +183,7 @@ _WHEN: Final = (
     r"|to (?:work|school)|early|late|alone|outdoors|\d+ ?(?:k|km|miles)"
     r"|for (?:an hour|\d+ minutes)|at (?:home|the gym|night))"
 )
-_HABIT_ENDS: Final = rf"(?=\s*(?:[.,!;){EMOJI}]|$|(?:and|but|so|because|since)\b(?! (?:leave|go)\b)))(?<! run late)"
+_HABIT_ENDS: Final = rf"{OVER}(?! with\b| and (?:leave|go)\b)(?<! run late)"
 _HABIT: Final = rule(
     rf"(?:i|we) (?:usually|normally|typically|generally|always|mostly) "
     rf"({_BY_ITSELF}(?: {_WHEN})+|{_WITH_MORE}(?: {_WHEN})*|skip (?:breakfast|lunch|dinner)|work from home)"
@@ -221,18 +213,18 @@ _ZONE: Final = (
 _TIMEZONE: Final = rule(
     rf"my time ?zone is (?:the )?{_ZONE}\b(?! (?:in|on) the\b)",
     rf"{I_AM} (?:in|on) (?:the )?{_ZONE} time(?: ?zone)?\b",
-    rf"{I_AM} (?:in|on) (?-i:(UTC|GMT|EST|CST|MST|PST|CET|BST|IST|JST)\b)(?=\s*(?:[.,!;]|$|(?:btw|so|and|but)\b))",
+    rf"{I_AM} (?:in|on) (?-i:(UTC|GMT|EST|CST|MST|PST|CET|BST|IST|JST)\b){OVER}",
 )
 
 
 _CITIZEN: Final = rule(
     rf"i(?:'ve got| have got|{_OFTEN} (?:have|hold|travel on)) ((?:(?:an?|both|dual|valid) )*{_NATIONS}) "
-    rf"(?:passports?|citizenships?|nationality){_WHOLE}",
-    rf"{I_AM} (an? {_NATIONS}) citizen{_WHOLE}",
+    rf"(?:passports?|citizenships?|nationality){OVER}",
+    rf"{I_AM} (an? {_NATIONS}) citizen{OVER}",
 )
 _NO_CITIZEN: Final = rule(
     rf"i(?: no longer have|(?:'ve| have)? (?:gave up|given up|renounced)) (?:an?|my) ({_NATIONS}) "
-    rf"(?:passport|citizenship|nationality){_WHOLE}",
+    rf"(?:passport|citizenship|nationality){OVER}",
 )
 _NATION: Final = rule(_A_NATION)
 

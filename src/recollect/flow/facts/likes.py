@@ -9,7 +9,7 @@ from recollect.answers import FactType
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import Phrase, slug, thing, things
 from recollect.flow.facts.prose import Clause
-from recollect.flow.facts.wording import any_of, lower, rule, word_set
+from recollect.flow.facts.wording import OVER, any_of, lower, rule, word_set
 
 INTEREST: Final[FactType] = "interest"
 
@@ -43,12 +43,11 @@ _DISLIKES: Final = rule(
 )
 _FAN: Final = rule(
     rf"{_AM}{_SO} an? (?:(?:big|huge|massive|lifelong|die-?hard|proud) )*((?-i:[A-Z])[\w'&-]*(?: [\w'&-]+){{0,2}}?) "
-    r"(?:fan|supporter)(?=\s*(?:[.,!;)]|$|(?:and|but|so|since)\b))"
+    rf"(?:fan|supporter){OVER}"
 )
 """Whose fan someone is: "a huge Liverpool fan"."""
 _BORING: Final = rule(
-    rf"i find ([\w-]{{2,20}}(?: [\w-]{{2,20}})?){_SO} (?:boring|dull|tedious|disgusting|annoying)"
-    r"(?=\s*(?:[.,!;)]|$|and\b))"
+    rf"i find ([\w-]{{2,20}}(?: [\w-]{{2,20}})?){_SO} (?:boring|dull|tedious|disgusting|annoying){OVER}"
 )
 _LIKES_NO_MORE: Final = rule(
     "i no longer (?:like|love|enjoy) ",

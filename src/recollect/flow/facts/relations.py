@@ -26,8 +26,8 @@ from recollect.flow.facts.people import (
 from recollect.flow.facts.phrases import Phrase, given, name, slug
 from recollect.flow.facts.profile import NO_NAME, NUMBER, PROFILE, STOP, read_after, years
 from recollect.flow.facts.prose import NAMES_THEM, Clause
-from recollect.flow.facts.someone import FIRED, GOT, STILL, WHEN, YEARS_OLD, about, each_about
-from recollect.flow.facts.wording import any_of, lower, rule
+from recollect.flow.facts.someone import FIRED, GOT, STILL, YEARS_OLD, about, each_about
+from recollect.flow.facts.wording import OVER, any_of, lower, rule
 
 _KIN: Final = PEOPLE - {*FRIENDS.values(), *COUPLES.values(), *SEEN.values()}
 _WHO: Final = f"({'|'.join(sorted(KEYS, key=len, reverse=True))})"
@@ -102,13 +102,13 @@ _DIED: Final = rule(
     rf"{STILL} (?:died|passed away|is dead)\b(?! (?:laughing|inside|of laughter|a little|down|off|out)\b)"
     rf"(?! in (?:\w+ ){{1,2}}{_TOLD}\b)"
 )
-_QUIT: Final = rule(rf"{STILL} (?:left (?:the|our) (?:company|firm|team)|quit|resigned|retired|{FIRED}){WHEN}")
-_MOVED_OUT: Final = rule(rf"{STILL} moved out{WHEN}")
+_QUIT: Final = rule(rf"{STILL} (?:left (?:the|our) (?:company|firm|team)|quit|resigned|retired|{FIRED}){OVER}")
+_MOVED_OUT: Final = rule(rf"{STILL} moved out{OVER}")
 _WE_PARTED: Final = rule(
     rf" and i(?:'ve| have)?(?: {any_of('just recently finally now got are have officially')})*"
-    rf" (?:divorced|separated|split up|broke up|broken up){WHEN}"
+    rf" (?:divorced|separated|split up|broke up|broken up){OVER}"
 )
-_PARTED: Final = rule(rf"{STILL} (?:left|dumped|divorced|broke up with) me{WHEN}", _WE_PARTED.pattern)
+_PARTED: Final = rule(rf"{STILL} (?:left|dumped|divorced|broke up with) me{OVER}", _WE_PARTED.pattern)
 _LOST: Final = rule(_DIED.pattern, _WE_PARTED.pattern)
 _PARTING: Final = (
     rf"i(?:'ve| have)?(?: {any_of('just recently finally')})* (?:broke up with|broken up with|split up with"
@@ -117,11 +117,11 @@ _PARTING: Final = (
 _I_PARTED: Final = rule(rf"{_PARTING}my {_WHO}\b")
 _PARTED_FROM: Final = rule(rf"{_PARTING}(?=(?-i:[^\W\d_a-z]))")
 _DIVORCED: Final = rule(
-    rf"(?:i'm|i am|we're|we are)(?: {any_of('now newly recently officially')})* divorced(?: now)?{WHEN}",
+    rf"(?:i'm|i am|we're|we are)(?: {any_of('now newly recently officially')})* divorced(?: now)?{OVER}",
     rf"(?:i|we)(?:'ve| have)?(?: {any_of('just recently finally officially')})* "
-    rf"(?:divorced|(?:got|gotten) (?:a divorce|divorced)){WHEN}",
+    rf"(?:divorced|(?:got|gotten) (?:a divorce|divorced)){OVER}",
 )
-_BROKE_UP: Final = rule(rf"we(?:'ve| have)?(?: {any_of('just recently finally')})* (?:broke|broken) up{WHEN}")
+_BROKE_UP: Final = rule(rf"we(?:'ve| have)?(?: {any_of('just recently finally')})* (?:broke|broken) up{OVER}")
 _OF_OTHERS: Final = rule(r"\b(?:ex|band|group|first|college|uni|university|school|dated|had an?|used to)\b")
 """What tells that "we broke up" is said of others than a partner of today."""
 _AGAIN: Final = rule(r".*\b(?:back together|made up|together again|remarried)\b")
