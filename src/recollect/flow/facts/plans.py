@@ -29,7 +29,6 @@ _REMIND: Final = rule(
     r"(?:to |about |that i (?:have|need) to |(?=(?:on|tomorrow|today|tonight|next|in|this)\b[^.!?,]{0,30}\bto\b))",
     "(?:please )?(?:don't let me forget|i must not forget|i mustn't forget|i can't forget|help me remember) to ",
     r"(?:please )?(?:add|put) (?=[^.!?\n]{3,80} (?:to|on) my (?:to-?do(?: list)?|list)\W*$)",
-    "(?:add|put) (?:to|on) my (?:to-?do(?: list)?|list)[:,]? ",
 )
 _DID: Final = {
     "called": "call", "phoned": "phone", "emailed": "email", "texted": "text", "bought": "buy", "ordered": "order",
@@ -87,8 +86,6 @@ _HAVE_EVENT: Final = rule(
 _BOOKED: Final = rule(
     rf"(?:i|we)(?:'ve| have){_ALSO} (?:booked|scheduled|arranged|set up|made) "
     rf"(?:an? |my |our )?(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b)",
-    rf"(?:i|we)(?: just)? (?:booked|scheduled|arranged) (?:an? |my |our )?"
-    rf"(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b[^.,;!?]{{0,40}} for (?:\d|{MONTH}|next|tomorrow))",
 )
 _OURS: Final = "(?:my|our|the) "
 _MAYBE: Final = any_of("might may could should would will won't not isn't wasn't never")
@@ -167,7 +164,6 @@ _DO: Final = rule(
     "(?:i|we) (fly|leave|travel) (?:to|for) ",
     r"i(?:'ll| will)? (start) "
     rf"(?=(?:work(?:ing)? )?at (?!{WEEKDAY})(?-i:[A-Z])|(?:my|a|the) (?:new )?(?:job|position|role)\b|work\b)",
-    r"i(?:'ll| will) (join) (?=(?-i:[A-Z]))",
 )
 _START: Final = rule(
     rf"i(?:'ll| will)? start (?=(?:on|in|next|tomorrow|{WEEKDAY})\b)",
