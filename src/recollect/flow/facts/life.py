@@ -14,7 +14,7 @@ from recollect.flow.facts.phrases import name
 from recollect.flow.facts.profile import LANGUAGES, NATIONS, PROFILE
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.wishes import PREFERENCE
-from recollect.flow.facts.wording import EMOJI, I_AM, OVER, any_of, rule
+from recollect.flow.facts.wording import EMOJI, I_AM, I_HAVE, LATELY, OVER, WE_HAVE, any_of, rule
 
 _INSTRUMENTS: Final = any_of(
     """cello violin viola double_bass piano keyboards? (?:(?:bass|lead|acoustic|electric|classical|rhythm)_)?guitar
@@ -46,12 +46,19 @@ _CARS: Final = any_of(
     Saab Seat Skoda Škoda Smart Subaru Suzuki Tesla Toyota Vauxhall Volkswagen Volvo VW BYD"""
 )
 _SINCE: Final = r"(?=[^.;!?]{2,50} (?:for|since)\b)"
-_OFTEN: Final = (
-    f"(?: {any_of('also still currently now mostly mainly just sometimes often regularly actually usually')})*"
-)
+_OFTEN: Final = rf"{LATELY}(?: (?:sometimes|often|regularly))?"
 _WE: Final = f"(?:i|we){_OFTEN}"
-_NO_MORE: Final = "i(?: no longer {0}|(?:'ve| have)? (?:stopped|quit|gave up|given up) {1})"
-_DROPPED: Final = r"i (?:don't|do not) {0} (?=[^.,;!?]{{2,40}} any ?more\b)"
+
+
+def _over(verb: str) -> re.Pattern[str]:
+    """What says that someone does something no longer: "I no longer play", "I gave up playing"."""
+    doing = verb.removesuffix("e") + "ing"
+    return rule(
+        f"(?:i no longer {verb}|{I_HAVE} (?:stopped|quit|gave up|given up) {doing}) (?:an? |the )?",
+        rf"i (?:don't|do not) {verb} (?:an? |the )?(?=[^.,;!?]{{2,40}} any ?more\b)",
+    )
+
+
 _KINDS: Final[tuple[tuple[FactType, str, re.Pattern[str], re.Pattern[str], re.Pattern[str]], ...]] = (
     (
         INTEREST,
@@ -61,14 +68,14 @@ _KINDS: Final[tuple[tuple[FactType, str, re.Pattern[str], re.Pattern[str], re.Pa
             "i(?:'ve| have) been playing (?:the )?",
             f"i(?:'ve| have) played (?:the )?{_SINCE}",
         ),
-        rule(f"{_NO_MORE.format('play', 'playing')} (?:the )?", f"{_DROPPED.format('play')}(?:the )?"),
+        _over("play"),
         rule(rf"({_INSTRUMENTS}|{_GAMES})(?!\w)"),
     ),
     (
         PROFILE,
         "teaches",
         rule(f"i{_OFTEN} teach ", f"{I_AM} teaching ", f"i(?:'ve| have) (?:been teaching|taught) {_SINCE}"),
-        rule(f"{_NO_MORE.format('teach', 'teaching')} ", _DROPPED.format("teach")),
+        _over("teach"),
         rule(f"({_SUBJECTS}|{_TAUGHT}|{_A_LANGUAGE}|{_INSTRUMENTS})(?!\\w)"),
     ),
     (
@@ -76,17 +83,16 @@ _KINDS: Final[tuple[tuple[FactType, str, re.Pattern[str], re.Pattern[str], re.Pa
         "learning",
         rule(
             f"{I_AM} (?:learning|studying|trying to learn|teaching myself) (?:the )?(?:how )?",
-            "i(?:'ve| have)(?: just| recently)? (?:been learning|started learning|started to learn) (?:the )?(?:how )?",
-            "i (?:just |recently )?started (?:learning|to learn) (?:the )?(?:how )?",
+            f"{I_HAVE} (?:been learning|started (?:learning|to learn)) (?:the )?(?:how )?",
         ),
-        rule(f"{_NO_MORE.format('learn', 'learning')} (?:the )?", f"{I_AM} (?:no longer|not) learning (?:the )?"),
+        rule(_over("learn").pattern, f"{I_AM} (?:no longer|not) learning (?:the )?"),
         rule(f"({_A_LANGUAGE}|{_CODE}|{_INSTRUMENTS}|chess|{_SKILL})(?!\\w)"),
     ),
     (
         PROFILE,
         "studies",
         rule(f"i{_OFTEN} study ", f"{I_AM} (?:studying|majoring in) "),
-        rule(f"{_NO_MORE.format('study', 'studying')} ", _DROPPED.format("study")),
+        _over("study"),
         rule(rf"({_SUBJECTS})(?!\w)"),
     ),
 )
@@ -107,23 +113,15 @@ _AT_SCHOOL: Final = rule(
 )
 _LOOKS: Final = "(?:(?:old|used|second-?hand|new|red|blue|black|white|silver|grey|gray|green) )?"
 _DRIVE: Final = rule(rf"(?:{_WE} drive|(?:my|our) (?:(?:new|current|family) )?car(?: is|'s)) (?:an? |the )?{_LOOKS}")
-_DRIVE_NO_MORE: Final = rule(
-    f"(?:{_NO_MORE.format('drive', 'driving')} |{_DROPPED.format('drive')})(?:an? |the )?",
-    rf"(?:i|we)(?:'ve| have)?(?: (?:just|finally|now))? (?:sold|scrapped|traded in|got rid of) (?:my|our|the) {_LOOKS}",
-)
+_RID_OF: Final = f"{WE_HAVE} (?:sold|scrapped|traded in|got rid of)"
+_DRIVE_NO_MORE: Final = rule(_over("drive").pattern, f"{_RID_OF} (?:my|our|the) {_LOOKS}")
 _I_NOW: Final = rule(rf"i now\b|i{_OFTEN} drive [^.,;!?]{{2,40}} (?:now|these days|instead)\b")
-_SOLD: Final = rule(
-    r"(?:i|we)(?:'ve| have)?(?: (?:just|finally|now))? (?:sold|scrapped|traded in|got rid of) "
-    rf"(?:(?:my|our|the) (?:old )?car|(?P<it>it)){OVER}"
-)
+_SOLD: Final = rule(rf"{_RID_OF} (?:(?:my|our|the) (?:old )?car|(?P<it>it)){OVER}")
 _NO_OTHER: Final = r"(?:(?!\b(?:my|our|his|her|an?|(?:and|but) the)\b)[^.!?\n])*"
 _HAPPENED: Final = any_of(
     "is was got gets kept keeps broke breaks died failed had has needed needs started stopped wouldn't didn't cost"
 )
-_BOUGHT_A: Final = (
-    r"(?:i|we)(?:'ve| have)?(?: (?:just|finally|recently))? bought (?:ourselves |myself )?an? (?:new car, an? )?"
-    + _LOOKS
-)
+_BOUGHT_A: Final = f"{WE_HAVE} bought (?:ourselves |myself )?an? (?:new car, an? )?{_LOOKS}"
 _THE_CAR: Final = rule(
     rf"(?:^|[.!?\n])\s*(?P<words>(?:(?:my|our) {_LOOKS}(?:car is an? {_LOOKS}{_CARS}\b"
     rf"|(?:car|(?P<car>(?-i:{_CARS}(?: [A-Z0-9][\w-]*){{0,2}}))) {_HAPPENED}\b)"
@@ -153,7 +151,7 @@ _ONE_AT_HOME: Final = (
     rf"{_HOME}(?: (?-i:[A-Z])\w+(?<!\bI))?"
 )
 _LIVE_WITH: Final = rule(
-    rf"(?:{_WE} live|{I_AM}(?: still| currently)* living) with (?:my |our )?"
+    rf"(?:{_WE} live|{I_AM} living) with (?:my |our )?"
     rf"({_ONE_AT_HOME}(?:(?:, | and |, and | & ){_ONE_AT_HOME})*)"
     rf"(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and (?:i|i'm|we|it|it's|my|he|she|they|have|work|need|am|that)"
     r"|but|so|in|at|near|now)\b))",

@@ -86,6 +86,8 @@ _HAVE_EVENT: Final = rule(
 _BOOKED: Final = rule(
     rf"(?:i|we)(?:'ve| have){_ALSO} (?:booked|scheduled|arranged|set up|made) "
     rf"(?:an? |my |our )?(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b)",
+    rf"(?:i|we)(?: just)? (?:booked|scheduled|arranged) (?:an? |my |our )?"
+    rf"(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b[^.,;!?]{{0,40}} for (?:\d|{MONTH}|next|tomorrow))",
 )
 _OURS: Final = "(?:my|our|the) "
 _MAYBE: Final = any_of("might may could should would will won't not isn't wasn't never")
@@ -169,8 +171,8 @@ _START: Final = rule(
     rf"i(?:'ll| will)? start (?=(?:on|in|next|tomorrow|{WEEKDAY})\b)",
     "i(?:'ve| have)?(?: just| finally)? (?:got|landed|took|taken|accepted|signed) (?:the|an?|my) "
     r"(?:[\w-]+ )?(?:job|position|role|offer|contract) (?:at|from|with) "
-    r"(?P<firm>(?-i:[A-Z])[^.,;!?]{1,24}?),? (?:starting|to start) "
-    r"(?=(?:on|in|next|tomorrow)\b)",
+    r"(?P<firm>(?-i:[A-Z])[^.,;!?]{1,24}?)[.,!]* (?:starting|to start) "
+    rf"(?=(?:on|in|next|tomorrow|{WEEKDAY}|{MONTH})\b)",
 )
 _HIRED_BY: Final = rule(
     r"\b(?:signed (?:on )?with|joining|(?:offer|letter|contract) (?:from|with)|(?:job|position|role) (?:at|with)) "
@@ -260,7 +262,7 @@ def _dated(clause: Clause, start: int = 0, day: date | None = None) -> Iterator[
         yield from _item(clause, match.end(), dated=True, verb="go to", day=day)
     elif match := _DO.match(text, start):
         yield from _item(clause, match.start(match.lastindex or 1), dated=True, day=day)
-    elif " start" in text and (match := _START.match(text, start)):
+    elif match := _START.match(text, start):
         yield from _start(clause, match)
     elif clause.first and (match := _EVENT_ALONE.match(text)):
         when = _days(text[match.end() :], clause.at.date())

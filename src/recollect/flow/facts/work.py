@@ -27,7 +27,7 @@ _DAY_AT: Final = (
 )
 """One has a first day at a school and a festival, too."""
 _WORK: Final = rule(
-    rf"i{LATELY} (?:work|started(?: working| a new job)?|got a (?:new )?job|began working){_HOW}"
+    rf"i{LATELY} (?:work|(?:started|began)(?: working| a new job)?){_HOW}"
     r"(?: in [\w-]+(?: [\w-]+)?)? (?:at|for) ",
     f"{I_AM} (?:working|employed) (?:at|for|by) ",
     f"(?:i've|i have){LATELY} (?:been working|been employed|started working|started|joined)(?: (?:at|for|by))? ",
@@ -38,7 +38,9 @@ _WORK: Final = rule(
     rf"i{LATELY} joined (?=[^,.;]{{2,30}} as an?\b)",
     r"(?:i've|i have) been (?:at|with) (?=[^,.;]{2,30} (?:for [\w ]{1,12} years?\b|since \d{4}))",
 )
-_A_JOB: Final = "(?: (?:new|dream|great|permanent|full-time|part-time))* (?:job|position|role)"
+_A_JOB: Final = (
+    "(?: (?:new|dream|great|permanent|full-time|part-time))* (?:job|position|role)(?: in [\\w-]+(?: [\\w-]+)?)?"
+)
 _HIRED: Final = rule(
     rf"i(?:'ve| have)?{LATELY} (?:(?P<sure>(?:got|landed|took|taken|accepted) (?:the|an?|my){_A_JOB} (?:at|with)"
     "|signed (?:the|my|an?) (?:(?:job )?offer(?: letter)?|(?:employment|work|job) contract) (?:at|from|with))"
@@ -57,7 +59,7 @@ _FELL_THROUGH: Final = rule(
     r"[^.!?]*\b(?:turn(?:ed|ing) (?:it|them) down|fell through|declined|backed out|rescinded|withdrew|changed my mind"
     r"|didn't (?:go|take|start|happen|work))\b"
 )
-_STARTS: Final = rule(r"[^.!?]*?\bstart(?:s|ing)?\b")
+_STARTS: Final = rule(r".*?\bstart(?:s|ing)?\b")
 _LEFT_WORK: Final = rule(
     "i(?: no longer work|(?:'m| am) no longer) (?:at|for|with) ",
     r"i (?:don't|do not) work (?:at|for) (?=(?-i:[A-Z]))(?![^.,;!?]* (?:as|on)\b)",
