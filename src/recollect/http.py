@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 OPENAI: Final = "https://api.openai.com/v1"
+ANTHROPIC: Final = "https://api.anthropic.com"
 KEYED: Final = frozenset({"api.openai.com", "api.anthropic.com"})
 """Hosts that always need a key; other servers may need none."""
 PACKAGES: Final = ("httpx2", "stamina")
@@ -93,7 +94,7 @@ class Endpoint:
     ) -> None:
         self.name, self.url, self.retries = name, url.rstrip("/"), retries
         self._url_from, self._key_from, self._sign, self._judge = url_from, key_from, sign, judge
-        if parted(self.url).scheme not in ("http", "https"):
+        if parted(self.url).scheme not in ("http", "https") or not parted(self.url).hostname:
             raise ConfigError(f"{name}: its address is not one like http://localhost:8000 or https://…: see {url_from}")
         for package in PACKAGES:
             if find_spec(package) is None:
@@ -219,6 +220,11 @@ class Endpoint:
         except (ValueError, RecursionError) as error:
             began = data[:80].decode("utf-8", "replace")
             raise BadReply(f"{self.name}: the reply is not JSON: it starts with {began!r}") from error
+
+
+def sign_for_anthropic(key: str) -> dict[str, str]:
+    """The headers by which Anthropic knows who asks, and for which version."""
+    return {"anthropic-version": "2023-06-01", **({"x-api-key": key} if key else {})}
 
 
 def parted(url: str) -> SplitResult:

@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from recollect.errors import ConfigError
-from recollect.http import OPENAI, RETRIES, Endpoint, Retries
+from recollect.http import ANTHROPIC, OPENAI, RETRIES, Endpoint, Retries, sign_for_anthropic
 from recollect.llm.anthropic import Anthropic
 from recollect.llm.model import ChatModel
 from recollect.llm.ollama import CONTEXT, Ollama
@@ -16,7 +16,6 @@ from recollect.llm.overflow import detect
 from recollect.llm.recall import RecallModel
 from recollect.llm.remote import RemoteModel
 
-ANTHROPIC: Final = "https://api.anthropic.com"
 OLLAMA: Final = "http://127.0.0.1:11434"
 
 
@@ -68,11 +67,7 @@ def _openai(name: str, model: str, url: str | None, retries: Retries) -> RemoteM
 
 
 def _anthropic(name: str, model: str, url: str | None, retries: Retries) -> RemoteModel:
-    url = url or os.environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC
-
-    def sign(key: str) -> dict[str, str]:
-        return {"anthropic-version": "2023-06-01", **({"x-api-key": key} if key else {})}
-
+    url, sign = url or os.environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC, sign_for_anthropic
     endpoint = Endpoint(name, url, "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", sign=sign, judge=detect, retries=retries)
     return RemoteModel(model, endpoint, Anthropic())
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from functools import cache
-from http.client import HTTPException
 from typing import Any, Final
-from urllib.error import HTTPError
-from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from recollect.errors import BadReply, ConfigError, ModelError, ModelUnavailable, RateLimited
-from recollect.http import parted
+from recollect.errors import BadReply
+from recollect.http import ANTHROPIC, Endpoint, Retries, sign_for_anthropic
 from recollect.recent import remembered
 from recollect.tokens.estimator import TokenCounter
 
@@ -20,6 +16,7 @@ TIMEOUT: Final = 10.0
 """Seconds to wait for a server."""
 KEPT: Final = 4096
 """Texts whose counts each counter remembers."""
+_ONCE: Final = Retries(times=0)
 
 
 def anthropic_counter(model: str) -> TokenCounter:
@@ -28,16 +25,14 @@ def anthropic_counter(model: str) -> TokenCounter:
     What the endpoint adds around a message is asked for once and taken off. Blank text, which it refuses, counts as
     a token a character.
     """
-    key = os.environ.get("ANTHROPIC_API_KEY")
-    if not key:
-        raise ConfigError(f"the counter anthropic:{model} needs a key: set ANTHROPIC_API_KEY")
-    base = os.environ.get("ANTHROPIC_BASE_URL") or "https://api.anthropic.com"
-    url = _address(base, "/v1/messages/count_tokens")
-    headers = {"x-api-key": key, "anthropic-version": "2023-06-01"}
+    url, key = "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"
+    base = os.environ.get(url) or ANTHROPIC
+    server = Endpoint(f"the counter anthropic:{model}", base, url, key, sign=sign_for_anthropic, retries=_ONCE)
+    server.key()
 
     def ask(text: str) -> int:
         body = {"model": model, "messages": [{"role": "user", "content": text}]}
-        return _number(_post(url, body, headers).get("input_tokens"), url)
+        return _asked(server, "/v1/messages/count_tokens", body, "input_tokens")
 
     @cache
     def around() -> int:
@@ -48,83 +43,35 @@ def anthropic_counter(model: str) -> TokenCounter:
 
 def llamacpp_counter(base: str) -> TokenCounter:
     """Counts by a llama.cpp server's own tokenizer."""
-    url = _address(base, "/tokenize")
-
-    def ask(text: str) -> int:
-        tokens = _post(url, {"content": text}).get("tokens")
-        if not isinstance(tokens, list):
-            raise BadReply(f"{url} answered without a list of tokens")
-        return len(tokens)
-
-    return _remembered(ask)
+    server = _own(f"llamacpp:{base}", base)
+    return _remembered(lambda text: _asked(server, "/tokenize", {"content": text}, "tokens"))
 
 
 def vllm_counter(base: str) -> TokenCounter:
     """Counts by a vLLM server's own tokenizer."""
-    url = _address(base, "/tokenize")
-    return _remembered(
-        lambda text: _number(_post(url, {"prompt": text, "add_special_tokens": False}).get("count"), url)
-    )
+    server = _own(f"vllm:{base}", base)
+    return _remembered(lambda text: _asked(server, "/tokenize", {"prompt": text, "add_special_tokens": False}, "count"))
 
 
 COUNTERS: Final = {"anthropic": anthropic_counter, "llamacpp": llamacpp_counter, "vllm": vllm_counter}
 
 
+def _own(name: str, base: str) -> Endpoint:
+    return Endpoint(f"the counter {name}", base, "the counter's name", retries=_ONCE)
+
+
 def _remembered(ask: TokenCounter) -> TokenCounter:
-    kept = remembered(KEPT)(ask)
-
-    def count(text: str) -> int:
-        """The server's count; half surrogate pairs, which no server takes, are counted as `?`."""
-        return kept(text.encode("utf-8", "replace").decode()) if text else 0
-
-    return count
+    return remembered(KEPT)(lambda text: ask(text) if text else 0)
 
 
-def _address(base: str, path: str) -> str:
-    parts = parted(base)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"{base!r} is not the address of a server: use one like http://localhost:8080")
-    return base.rstrip("/") + path
+def _asked(server: Endpoint, path: str, body: Mapping[str, Any], key: str) -> int:
+    """What a server answers under a key: the number of tokens, or the tokens."""
 
+    def read(data: Any) -> int:
+        found = data.get(key) if isinstance(data, Mapping) else None
+        number = len(found) if isinstance(found, list) else found
+        if type(number) is not int or number < 0:
+            raise BadReply(f"{server.name}: the reply has no number of tokens under {key!r}")
+        return number
 
-class _NoRedirect(HTTPRedirectHandler):
-    """A redirect would carry the key to another host."""
-
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        return None
-
-
-_OPENER: Final = build_opener(_NoRedirect)
-
-
-def _post(url: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> dict[str, Any]:
-    data = json.dumps(body).encode()
-    request = Request(url, data, {"content-type": "application/json", **(headers or {})})
-    try:
-        with _OPENER.open(request, timeout=TIMEOUT) as reply:
-            answer = json.load(reply)
-    except HTTPError as error:
-        raise _refused(url, error) from None
-    except (OSError, HTTPException) as error:
-        raise ModelUnavailable(f"{url} can't be reached: {error}. Is the server running?") from error
-    except ValueError as error:
-        raise BadReply(f"{url} did not answer with JSON: {error}") from error
-    if not isinstance(answer, dict):
-        raise BadReply(f"{url} answered with a {type(answer).__name__}, not an object")
-    return answer
-
-
-def _refused(url: str, error: HTTPError) -> ModelError | ConfigError:
-    with error:
-        said = f"{url} answered {error.code}: {error.read(2000).decode('utf-8', 'replace').strip()}"
-    if error.code == 429:
-        return RateLimited(said)
-    if error.code >= 500:
-        return ModelUnavailable(said)
-    return ConfigError(said)
-
-
-def _number(value: Any, url: str) -> int:
-    if type(value) is not int or value < 0:
-        raise BadReply(f"{url} answered with {value!r} where a number of tokens belongs")
-    return value
+    return server.post(path, body, TIMEOUT, read)[0]

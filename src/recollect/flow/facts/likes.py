@@ -9,7 +9,7 @@ from recollect.answers import FactType
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import Phrase, slug, thing, things
 from recollect.flow.facts.prose import Clause
-from recollect.flow.facts.wording import any_of, lower, rule, word_set
+from recollect.flow.facts.wording import OVER, any_of, lower, rule, word_set
 
 INTEREST: Final[FactType] = "interest"
 
@@ -43,12 +43,11 @@ _DISLIKES: Final = rule(
 )
 _FAN: Final = rule(
     rf"{_AM}{_SO} an? (?:(?:big|huge|massive|lifelong|die-?hard|proud) )*((?-i:[A-Z])[\w'&-]*(?: [\w'&-]+){{0,2}}?) "
-    r"(?:fan|supporter)(?=\s*(?:[.,!;)]|$|(?:and|but|so|since)\b))"
+    rf"(?:fan|supporter){OVER}"
 )
 """Whose fan someone is: "a huge Liverpool fan"."""
 _BORING: Final = rule(
-    rf"i find ([\w-]{{2,20}}(?: [\w-]{{2,20}})?){_SO} (?:boring|dull|tedious|disgusting|annoying)"
-    r"(?=\s*(?:[.,!;)]|$|and\b))"
+    rf"i find ([\w-]{{2,20}}(?: [\w-]{{2,20}})?){_SO} (?:boring|dull|tedious|disgusting|annoying){OVER}"
 )
 _LIKES_NO_MORE: Final = rule(
     "i no longer (?:like|love|enjoy) ",
@@ -67,12 +66,9 @@ _IS_FAVORITE: Final = rule(
     r"(?:all-time |absolute )?favou?rite ([\w-]{2,20})"
     r"(?=\s*(?:[.,!;)]|$)| (?:and|but|so|for|because|ever|of all time)\b)"
 )
-_FOR_THIS: Final = rule(r".* for (?:the|this|that) ")
-_AS_MUCH: Final = rule(r"(?: about| just)? as much as\b")
 _VAGUE: Final = word_set("part thing things one ones idea option version bit way line section example answer point")
 _NO_LIKING: Final = rule(
-    r"to (?:know|see|have|get|be|make|add|use|think|hear|say|start|go|try|do|ask|learn|find|keep|understand)\b",
-    r"(?:help|more|less|better)\b",
+    r"to (?:know|see|have|get|be|make|add|use|think|hear|say|start|go|try|do|ask|learn|find|keep|understand)\b"
 )
 _TALK: Final = word_set(
     """idea ideas option options suggestion suggestions answer answers approach version plan design question
@@ -119,10 +115,7 @@ def _favorite(clause: Clause) -> Iterator[Found]:
 def _objects(text: str, start: int) -> list[Phrase]:
     if _NO_LIKING.match(text, start):
         return []
-    liked = things(text, start)
-    if liked and (_AS_MUCH.match(text, liked[-1].end) or _FOR_THIS.match(liked[-1].text)):
-        return []
-    return [what for what in liked if not _TALK.intersection(what.text.lower().split())]
+    return [what for what in things(text, start) if not _TALK.intersection(what.text.lower().split())]
 
 
 def _each(clause: Clause, verb: str, what: list[Phrase], ended: bool = False) -> Iterator[Found]:

@@ -29,7 +29,6 @@ _REMIND: Final = rule(
     r"(?:to |about |that i (?:have|need) to |(?=(?:on|tomorrow|today|tonight|next|in|this)\b[^.!?,]{0,30}\bto\b))",
     "(?:please )?(?:don't let me forget|i must not forget|i mustn't forget|i can't forget|help me remember) to ",
     r"(?:please )?(?:add|put) (?=[^.!?\n]{3,80} (?:to|on) my (?:to-?do(?: list)?|list)\W*$)",
-    "(?:add|put) (?:to|on) my (?:to-?do(?: list)?|list)[:,]? ",
 )
 _DID: Final = {
     "called": "call", "phoned": "phone", "emailed": "email", "texted": "text", "bought": "buy", "ordered": "order",
@@ -167,14 +166,13 @@ _DO: Final = rule(
     "(?:i|we) (fly|leave|travel) (?:to|for) ",
     r"i(?:'ll| will)? (start) "
     rf"(?=(?:work(?:ing)? )?at (?!{WEEKDAY})(?-i:[A-Z])|(?:my|a|the) (?:new )?(?:job|position|role)\b|work\b)",
-    r"i(?:'ll| will) (join) (?=(?-i:[A-Z]))",
 )
 _START: Final = rule(
     rf"i(?:'ll| will)? start (?=(?:on|in|next|tomorrow|{WEEKDAY})\b)",
     "i(?:'ve| have)?(?: just| finally)? (?:got|landed|took|taken|accepted|signed) (?:the|an?|my) "
     r"(?:[\w-]+ )?(?:job|position|role|offer|contract) (?:at|from|with) "
-    r"(?P<firm>(?-i:[A-Z])[^.,;!?]{1,24}?),? (?:starting|to start) "
-    r"(?=(?:on|in|next|tomorrow)\b)",
+    r"(?P<firm>(?-i:[A-Z])[^.,;!?]{1,24}?)[.,!]* (?:starting|to start) "
+    rf"(?=(?:on|in|next|tomorrow|{WEEKDAY}|{MONTH})\b)",
 )
 _HIRED_BY: Final = rule(
     r"\b(?:signed (?:on )?with|joining|(?:offer|letter|contract) (?:from|with)|(?:job|position|role) (?:at|with)) "
@@ -264,7 +262,7 @@ def _dated(clause: Clause, start: int = 0, day: date | None = None) -> Iterator[
         yield from _item(clause, match.end(), dated=True, verb="go to", day=day)
     elif match := _DO.match(text, start):
         yield from _item(clause, match.start(match.lastindex or 1), dated=True, day=day)
-    elif " start" in text and (match := _START.match(text, start)):
+    elif match := _START.match(text, start):
         yield from _start(clause, match)
     elif clause.first and (match := _EVENT_ALONE.match(text)):
         when = _days(text[match.end() :], clause.at.date())

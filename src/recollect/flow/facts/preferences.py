@@ -10,7 +10,7 @@ from recollect.flow.facts.phrases import LINKED, Phrase, name, thing
 from recollect.flow.facts.profile import LANGUAGE
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.wishes import CAN_YOU, PREFERENCE, TOOLS, wishes
-from recollect.flow.facts.wording import any_of, lower, rule
+from recollect.flow.facts.wording import OVER, any_of, lower, rule
 
 _WANT: Final = (
     rf"(?:{CAN_YOU})?"
@@ -65,14 +65,12 @@ _STYLES: Final = {
     "direct": rule(r"\b(?:blunt|direct|straightforward)\b"),
 }
 _UNITS: Final = rule(r"\b(metric|imperial|celsius|fahrenheit)\b")
-_TONE: Final = rule(r"(?:i prefer|(?:please )?use) an? [\w-]+ tone(?: (?:with|to) me)?\W*$")
 _A_UNIT: Final = "(?:the )?(?:metric|imperial|celsius|fahrenheit)"
-_MY_UNITS: Final = rule(
+_FOR_ALL: Final = rule(
+    r"(?:i prefer|(?:please )?use) an? [\w-]+ tone(?: (?:with|to) me)?\W*$",
     rf"(?:please )?use {_A_UNIT}(?: units| system)?(?:,? please)?\W*(?:$|(?<=, )(?:i|i'm)\b)",
-    rf"i prefer {_A_UNIT}\b",
-    r"i (?:always )?use (?:the )?(?:metric|imperial)\b",
+    rf"i (?:prefer|(?:always )?use) {_A_UNIT}\b",
 )
-_FOR_ALL: Final = rule(_TONE.pattern, _MY_UNITS.pattern)
 _IN: Final = rule(
     r"\b(?:answer|reply|respond|write|speak|talk)(?: (?:to )?me| back)?(?: only)? in ",
     r"\b(?:answers|replies|responses|explanations)\b[^.!?\x00]{0,30}? in ",
@@ -111,10 +109,10 @@ _STACK: Final = rule(
     "(?:my|our) (?:(?:tech|current|work) )*stack(?: at work| right now)?"
     "(?:(?: is| includes| consists of):?|:) (?:mostly |mainly )?"
 )
-_LISTED: Final = rule(r"\s*(?:[.,!;)&]|$|(?:and|with|on|plus|for|at)\b)")
+_ENDS: Final = rule(OVER)
 _SMALL_TOOL: Final = rule(
     rf"(?:an )?({TOOLS}(?: v?\d(?:[\d.]*\d)?)?)"
-    r"(?=\s*(?:[.,!;)]|$|(?:and|but|btw|for|on|at|w/|with|every|daily|mostly|now|as|because|so|here|not|to|last)\b|w/))"
+    rf"(?:{OVER}|(?= (?:daily|here|not|w/)))"
     r"(?! (?:for|to) (?:this|that|the)\b)"
 )
 _USED: Final = rule(
@@ -212,7 +210,7 @@ def _small_tool(text: str, start: int) -> Phrase | None:
 def _in_stack(text: str, start: int) -> Phrase | None:
     """A tool of a list of tools, whatever it is called."""
     tool = _tool(text, start)
-    return tool if tool and _LISTED.match(text, tool.end) else None
+    return tool if tool and _ENDS.match(text, tool.end) else None
 
 
 def _tool(text: str, start: int) -> Phrase | None:

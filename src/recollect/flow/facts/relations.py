@@ -26,8 +26,8 @@ from recollect.flow.facts.people import (
 from recollect.flow.facts.phrases import Phrase, given, name, slug
 from recollect.flow.facts.profile import NO_NAME, NUMBER, PROFILE, STOP, read_after, years
 from recollect.flow.facts.prose import NAMES_THEM, Clause
-from recollect.flow.facts.someone import FIRED, GOT, STILL, WHEN, YEARS_OLD, about, each_about
-from recollect.flow.facts.wording import any_of, lower, rule, small
+from recollect.flow.facts.someone import FIRED, GOT, STILL, YEARS_OLD, about, each_about
+from recollect.flow.facts.wording import OVER, any_of, lower, rule
 
 _KIN: Final = PEOPLE - {*FRIENDS.values(), *COUPLES.values(), *SEEN.values()}
 _WHO: Final = f"({'|'.join(sorted(KEYS, key=len, reverse=True))})"
@@ -42,12 +42,8 @@ _KIND: Final = (
 
 _MY: Final = rule(rf"(?:my|our) {_KIND}{_WHO}(?:\b|(?=s (?:name|called|birthday)\b))")
 _MENTIONED: Final = rule(rf"\b(?:my|our) {_KIND}{_WHO},? (?=(?-i:[^\W\d_a-z]))")
-_OWN: Final = re.compile("my |our ")
-_MAY_TELL: Final = small(
-    " (?:is|lives|resides|moved|relocated|works|turns|turned|became|no longer|left|quit|lost|got|was|retired)\\b|'s "
-)
+_OWN: Final = rule("my |our ")
 _WHO_IS: Final = rule(r",? who\b")
-_NAMING: Final = rule(r"\bnam(?:e|ed|ing) $")
 _LATELY: Final = r"(?: (?:today|yesterday|recently|(?:last|this) \w+))?"
 _BY_NAME: Final = "(?: who is| who's|,)? (?:named|called) "
 _HAVE: Final = rule(
@@ -105,13 +101,13 @@ _DIED: Final = rule(
     rf"{STILL} (?:died|passed away|is dead)\b(?! (?:laughing|inside|of laughter|a little|down|off|out)\b)"
     rf"(?! in (?:\w+ ){{1,2}}{_TOLD}\b)"
 )
-_QUIT: Final = rule(rf"{STILL} (?:left (?:the|our) (?:company|firm|team)|quit|resigned|retired|{FIRED}){WHEN}")
-_MOVED_OUT: Final = rule(rf"{STILL} moved out{WHEN}")
+_QUIT: Final = rule(rf"{STILL} (?:left (?:the|our) (?:company|firm|team)|quit|resigned|retired|{FIRED}){OVER}")
+_MOVED_OUT: Final = rule(rf"{STILL} moved out{OVER}")
 _WE_PARTED: Final = rule(
     rf" and i(?:'ve| have)?(?: {any_of('just recently finally now got are have officially')})*"
-    rf" (?:divorced|separated|split up|broke up|broken up){WHEN}"
+    rf" (?:divorced|separated|split up|broke up|broken up){OVER}"
 )
-_PARTED: Final = rule(rf"{STILL} (?:left|dumped|divorced|broke up with) me{WHEN}", _WE_PARTED.pattern)
+_PARTED: Final = rule(rf"{STILL} (?:left|dumped|divorced|broke up with) me{OVER}", _WE_PARTED.pattern)
 _LOST: Final = rule(_DIED.pattern, _WE_PARTED.pattern)
 _PARTING: Final = (
     rf"i(?:'ve| have)?(?: {any_of('just recently finally')})* (?:broke up with|broken up with|split up with"
@@ -120,11 +116,11 @@ _PARTING: Final = (
 _I_PARTED: Final = rule(rf"{_PARTING}my {_WHO}\b")
 _PARTED_FROM: Final = rule(rf"{_PARTING}(?=(?-i:[^\W\d_a-z]))")
 _DIVORCED: Final = rule(
-    rf"(?:i'm|i am|we're|we are)(?: {any_of('now newly recently officially')})* divorced(?: now)?{WHEN}",
+    rf"(?:i'm|i am|we're|we are)(?: {any_of('now newly recently officially')})* divorced(?: now)?{OVER}",
     rf"(?:i|we)(?:'ve| have)?(?: {any_of('just recently finally officially')})* "
-    rf"(?:divorced|(?:got|gotten) (?:a divorce|divorced)){WHEN}",
+    rf"(?:divorced|(?:got|gotten) (?:a divorce|divorced)){OVER}",
 )
-_BROKE_UP: Final = rule(rf"we(?:'ve| have)?(?: {any_of('just recently finally')})* (?:broke|broken) up{WHEN}")
+_BROKE_UP: Final = rule(rf"we(?:'ve| have)?(?: {any_of('just recently finally')})* (?:broke|broken) up{OVER}")
 _OF_OTHERS: Final = rule(r"\b(?:ex|band|group|first|college|uni|university|school|dated|had an?|used to)\b")
 """What tells that "we broke up" is said of others than a partner of today."""
 _AGAIN: Final = rule(r".*\b(?:back together|made up|together again|remarried)\b")
@@ -171,17 +167,17 @@ def relations(clause: Clause) -> Iterator[Found]:
 def in_passing(clause: Clause) -> Iterator[Found]:
     """Who a clause says is gone, by name alone, whom it names in passing, or what it says of someone by name."""
     text = clause.text
-    who, words = name(text, 0, most=2) if text[:1].isupper() else None, text.casefold()
+    who = name(text, 0, most=2) if text[:1].isupper() else None
     if gone := _called(text, who):
         yield found(clause, PROFILE, f"{CALLED}:{slug(gone[0])}", gone[0], gone[1], ended=True)
-    elif _OWN.search(words):
+    elif _OWN.search(text):
         match = _IS_MY.match(text, who.end) if who else None
         of_mine = match is not None and (KEYS[lower(match[1])] in _KIN or _TITLED.match(text) is not None)
         if who and match and of_mine and clause.first and not _is_no_name(text, 0):
             yield found(clause, PROFILE, _key(match[1], who), who.text, match.end())
         else:
             yield from _mentioned(clause)
-    elif who and _MAY_TELL.search(words, who.end) and clause.first:
+    elif who and clause.first:
         yield from each_about(clause, f"{CALLED}:{slug(who.text)}", who.end)
 
 
@@ -227,8 +223,7 @@ def _mentioned(clause: Clause) -> Iterator[Found]:
         if match.start() and match[0][0].isupper():
             continue
         who = name(clause.text, match.end(), most=2)
-        naming = _NAMING.search(clause.text, 0, match.start())
-        if who and not naming and lower(match[1]) not in COUPLES and not _lost(clause.text, match[1], who.end):
+        if who and lower(match[1]) not in COUPLES and not _lost(clause.text, match[1], who.end):
             here = replace(clause, offset=clause.offset + match.start(), added=0)
             yield found(here, PROFILE, _key(match[1], who), who.text, who.end - match.start(), 0.8)
             if _WHO_IS.match(clause.text, who.end):

@@ -10,10 +10,10 @@ from recollect.flow.ahead import ahead
 from recollect.flow.facts.forenames import FORENAMES
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import LINKED, Phrase, firm, place_name, thing
-from recollect.flow.facts.profile import AM, AS_FROM, BASED, LATELY, PROFILE, STOP, lasts, read_after
+from recollect.flow.facts.profile import AS_FROM, BASED, PROFILE, STOP, lasts, read_after
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
-from recollect.flow.facts.wording import any_of, lower, rule
+from recollect.flow.facts.wording import I_AM, LATELY, any_of, lower, rule
 
 _HOW: Final = r"(?: (?:part-time|full-time|remotely|here|from home|(?:since|for) \w+ (?:years?|months?)))?"
 _NO_WORKPLACE: Final = any_of(
@@ -27,9 +27,9 @@ _DAY_AT: Final = (
 )
 """One has a first day at a school and a festival, too."""
 _WORK: Final = rule(
-    rf"i{LATELY} (?:work|started(?: working| a new job)?|got a (?:new )?job|began working){_HOW}"
+    rf"i{LATELY} (?:work|(?:started|began)(?: working| a new job)?){_HOW}"
     r"(?: in [\w-]+(?: [\w-]+)?)? (?:at|for) ",
-    f"{AM} (?:working|employed) (?:at|for|by) ",
+    f"{I_AM} (?:working|employed) (?:at|for|by) ",
     f"(?:i've|i have){LATELY} (?:been working|been employed|started working|started|joined)(?: (?:at|for|by))? ",
     rf"my (?:current |new )?employer is (?=(?-i:[A-Z])[^.,;!]{{1,30}}{STOP})(?!\w+(?:ish|ese|ian|man|can)\b)",
     "i (?:was|got|have been|'ve been) (?:recently |just )?hired by ",
@@ -38,13 +38,15 @@ _WORK: Final = rule(
     rf"i{LATELY} joined (?=[^,.;]{{2,30}} as an?\b)",
     r"(?:i've|i have) been (?:at|with) (?=[^,.;]{2,30} (?:for [\w ]{1,12} years?\b|since \d{4}))",
 )
-_A_JOB: Final = "(?: (?:new|dream|great|permanent|full-time|part-time))* (?:job|position|role)"
+_A_JOB: Final = (
+    "(?: (?:new|dream|great|permanent|full-time|part-time))* (?:job|position|role)(?: in [\\w-]+(?: [\\w-]+)?)?"
+)
 _HIRED: Final = rule(
     rf"i(?:'ve| have)?{LATELY} (?:(?P<sure>(?:got|landed|took|taken|accepted) (?:the|an?|my){_A_JOB} (?:at|with)"
     "|signed (?:the|my|an?) (?:(?:job )?offer(?: letter)?|(?:employment|work|job) contract) (?:at|from|with))"
     rf"|(?P<offer>(?:took|taken|accepted) (?:the|an?|my)(?:{_A_JOB})? offer (?:at|from)(?! the \w+s\b))"
     "|signed(?: on)? with) ",
-    rf"(?P<joining>{AM} joining) ",
+    rf"(?P<joining>{I_AM} joining) ",
 )
 """A new job. One may sign with a landlord, too, or join a club: it is work where one does it as an engineer."""
 _NO_MORE_SAID: Final = rule(
@@ -57,7 +59,7 @@ _FELL_THROUGH: Final = rule(
     r"[^.!?]*\b(?:turn(?:ed|ing) (?:it|them) down|fell through|declined|backed out|rescinded|withdrew|changed my mind"
     r"|didn't (?:go|take|start|happen|work))\b"
 )
-_STARTS: Final = rule(r"[^.!?]*?\bstart(?:s|ing)?\b")
+_STARTS: Final = rule(r".*?\bstart(?:s|ing)?\b")
 _LEFT_WORK: Final = rule(
     "i(?: no longer work|(?:'m| am) no longer) (?:at|for|with) ",
     r"i (?:don't|do not) work (?:at|for) (?=(?-i:[A-Z]))(?![^.,;!?]* (?:as|on)\b)",
@@ -84,13 +86,13 @@ _OF_WORK: Final = rule(
 """What "I quit" is about, where that is said right before; alone it may be about a game as well."""
 _WORK_AS: Final = rule(
     rf"i{LATELY} (?:work{_HOW}|earn my living|make a living) as (?:an? |the )?",
-    rf"{AM} (?:working|employed){_HOW} as (?:an? |the )?",
+    rf"{I_AM} (?:working|employed){_HOW} as (?:an? |the )?",
 )
 AS_ROLE: Final = rule(r",?(?: in [\w-]+| (?:last|this) \w+| today| yesterday| recently)? as (?:an? |the )?")
 """What stands between a firm and what someone is there: "at Siemens in Munich as an engineer"."""
 _ROLE: Final = rule(
-    f"{AM} (?:an? |the )",
-    rf"{AM} (?=(?:student|head|director|founder|co-founder|ceo|cto|cfo|vp) (?:of|at)\b)",
+    f"{I_AM} (?:an? |the )",
+    rf"{I_AM} (?=(?:student|head|director|founder|co-founder|ceo|cto|cfo|vp) (?:of|at)\b)",
     r"as an? (?=(?:(?! i\b)[^,]){3,40},? i\b"
     r"(?! (?:want [^.!?]{3,80} so that|was|had|did|went|used|could|\w+ed)(?:n't)?\b))",
     "i(?:'ve| have)? (?:just |recently )?(?:became|(?:got|was|been) promoted to) (?:an? |the )?",
@@ -106,7 +108,7 @@ _NOT_AS: Final = rule(
     r"i (?:don't|do not) work as (?:an? |the )?(?=.{1,60}\bany ?more\b)",
 )
 _NO_ROLE: Final = rule(
-    rf"{AM} (retired|unemployed|self-employed)\b(?! (?:from|and|but))",
+    rf"{I_AM} (retired|unemployed|self-employed)\b(?! (?:from|and|but))",
     r"i(?:'ve| have)?(?: (?:just|finally|recently))? (retired)"
     rf"(?: (?:last|this) \w+| in (?:\d{{4}}|(?-i:[A-Z])\w+)| (?:\w+ )?\w+ (?:years?|months?|weeks?) ago)?{STOP}"
     r"(?![^.!?]*\b(?:hurt|back|again|return\w*|consult\w*|race|match|lap|set)\b)",
