@@ -48,6 +48,10 @@ _DRINKS_NOT: Final = rule(
     rf"(?:i (?:don't|do not|never) drink(?: alcohol| at all| any ?more)?|{I_AM} teetotal)"
     r"(?=\s*(?:[.,!;)]|$|(?:and|but|so)\b(?! drive)))"
 )
+_DRINKS_AGAIN: Final = rule(
+    r"i(?:(?:'ve| have)?(?: just| recently)? started drinking|'m drinking| am drinking|(?: now)? drink)"
+    r"(?: alcohol)? again\b"
+)
 _EATS_NOT: Final = rule(
     f"(?:{_CANT}|i (?:don't|do not|never))(?: {any_of('really usually ever')})* (?:eat|drink) ",
     "i(?:'ve| have)? (?:stopped|quit|given up|gave up|decided to stop) (?:eating|drinking) ",
@@ -72,6 +76,8 @@ def food(clause: Clause) -> Iterator[Found]:
     """What a clause says the user can't or does not eat or drink: "I'm vegan and lactose intolerant"."""
     if match := _DRINKS_NOT.match(clause.text):
         yield found(clause, PROFILE, "avoids", "alcohol", match.end())
+    elif match := _DRINKS_AGAIN.match(clause.text):
+        yield found(clause, PROFILE, "avoids", "alcohol", match.end(), ended=True)
     end, more = 0, True
     while more:
         more = False

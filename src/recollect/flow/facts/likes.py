@@ -66,9 +66,12 @@ _IS_FAVORITE: Final = rule(
     r"(?:all-time |absolute )?favou?rite ([\w-]{2,20})"
     r"(?=\s*(?:[.,!;)]|$)| (?:and|but|so|for|because|ever|of all time)\b)"
 )
+_FOR_THIS: Final = rule(r".* for (?:the|this|that) ")
+_AS_MUCH: Final = rule(r"(?: about| just)? as much as\b")
 _VAGUE: Final = word_set("part thing things one ones idea option version bit way line section example answer point")
 _NO_LIKING: Final = rule(
-    r"to (?:know|see|have|get|be|make|add|use|think|hear|say|start|go|try|do|ask|learn|find|keep|understand)\b"
+    r"to (?:know|see|have|get|be|make|add|use|think|hear|say|start|go|try|do|ask|learn|find|keep|understand)\b",
+    r"(?:help|more|less|better)\b",
 )
 _TALK: Final = word_set(
     """idea ideas option options suggestion suggestions answer answers approach version plan design question
@@ -115,7 +118,10 @@ def _favorite(clause: Clause) -> Iterator[Found]:
 def _objects(text: str, start: int) -> list[Phrase]:
     if _NO_LIKING.match(text, start):
         return []
-    return [what for what in things(text, start) if not _TALK.intersection(what.text.lower().split())]
+    liked = things(text, start)
+    if liked and (_AS_MUCH.match(text, liked[-1].end) or _FOR_THIS.match(liked[-1].text)):
+        return []
+    return [what for what in liked if not _TALK.intersection(what.text.lower().split())]
 
 
 def _each(clause: Clause, verb: str, what: list[Phrase], ended: bool = False) -> Iterator[Found]:

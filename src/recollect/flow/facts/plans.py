@@ -29,6 +29,7 @@ _REMIND: Final = rule(
     r"(?:to |about |that i (?:have|need) to |(?=(?:on|tomorrow|today|tonight|next|in|this)\b[^.!?,]{0,30}\bto\b))",
     "(?:please )?(?:don't let me forget|i must not forget|i mustn't forget|i can't forget|help me remember) to ",
     r"(?:please )?(?:add|put) (?=[^.!?\n]{3,80} (?:to|on) my (?:to-?do(?: list)?|list)\W*$)",
+    "(?:add|put) (?:to|on) my (?:to-?do(?: list)?|list)[:,]? ",
 )
 _DID: Final = {
     "called": "call", "phoned": "phone", "emailed": "email", "texted": "text", "bought": "buy", "ordered": "order",
@@ -166,6 +167,7 @@ _DO: Final = rule(
     "(?:i|we) (fly|leave|travel) (?:to|for) ",
     r"i(?:'ll| will)? (start) "
     rf"(?=(?:work(?:ing)? )?at (?!{WEEKDAY})(?-i:[A-Z])|(?:my|a|the) (?:new )?(?:job|position|role)\b|work\b)",
+    r"i(?:'ll| will) (join) (?=(?-i:[A-Z]))",
 )
 _START: Final = rule(
     rf"i(?:'ll| will)? start (?=(?:on|in|next|tomorrow|{WEEKDAY})\b)",

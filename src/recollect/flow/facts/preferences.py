@@ -65,12 +65,14 @@ _STYLES: Final = {
     "direct": rule(r"\b(?:blunt|direct|straightforward)\b"),
 }
 _UNITS: Final = rule(r"\b(metric|imperial|celsius|fahrenheit)\b")
+_TONE: Final = rule(r"(?:i prefer|(?:please )?use) an? [\w-]+ tone(?: (?:with|to) me)?\W*$")
 _A_UNIT: Final = "(?:the )?(?:metric|imperial|celsius|fahrenheit)"
-_FOR_ALL: Final = rule(
-    r"(?:i prefer|(?:please )?use) an? [\w-]+ tone(?: (?:with|to) me)?\W*$",
+_MY_UNITS: Final = rule(
     rf"(?:please )?use {_A_UNIT}(?: units| system)?(?:,? please)?\W*(?:$|(?<=, )(?:i|i'm)\b)",
-    rf"i (?:prefer|(?:always )?use) {_A_UNIT}\b",
+    rf"i prefer {_A_UNIT}\b",
+    r"i (?:always )?use (?:the )?(?:metric|imperial)\b",
 )
+_FOR_ALL: Final = rule(_TONE.pattern, _MY_UNITS.pattern)
 _IN: Final = rule(
     r"\b(?:answer|reply|respond|write|speak|talk)(?: (?:to )?me| back)?(?: only)? in ",
     r"\b(?:answers|replies|responses|explanations)\b[^.!?\x00]{0,30}? in ",

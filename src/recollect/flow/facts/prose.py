@@ -25,6 +25,8 @@ _NOT_MEANT: Final = rule(
     r"^\W*(?:oh,? (?:great|sure|yeah|wonderful|joy|yes|boy|right)|yeah,? right|wow,? (?:so|i'm such)|as if)\b",
     r"^\W*(?:sure,|just what i (?:needed|wanted)\b|because i just\b|of course i (?:love|enjoy|adore)\b)",
     r"/s\s*$|[🙄🙃]|\bsaid no ?(?:one|body)\b",
+    r"\bi (?:just|totally|absolutely|so) (?:love|adore|enjoy) "
+    r"(?:it|when|how|being|waiting|sitting|getting|paying|having)\b",
     rf",\s(?:(?:he|she|they|(?:the|my|our|an?) [\w-]+|(?-i:[A-Z]\w+)) )?{_SAYS}\b"
     r"(?! (?:that|i|it|it's|to|hi|hello|yes|no)\b)",
     r", (?:as|or so) (?:the|my|they|people)\b[^,.!?]{0,30} (?:goes|says?|claims?|thinks?)\b",
@@ -75,6 +77,8 @@ _NO_SUBJECT: Final = {
         rf"|(?:just|recently|finally) (?:started|joined|turned|got)|turned \d\d|(?:quit|lost) my job|started (?:at|as)"
         rf"|got (?:laid off|fired|let go|made redundant|promoted|engaged|married|hired|the job))\b{_NOT_OF_ANOTHER}",
         r"(?:can't|cannot) (?:stand|eat|drink|have)\b|(?:really )?(?:need|have) to [a-z]|prefer [a-z]",
+        r"(?:called|booked|paid|bought|sent|renewed|picked up|finished) [^.!?\n]{2,40} already\b",
+        r"already (?:called|booked|paid|bought|sent|renewed|picked up|finished)\b",
     ),
     "I was ": rule(r"born (?:and raised )?(?:in|on) "),
     "I've ": rule(r"been (?:playing|learning|living in|working (?:at|for|as|in))\b"),

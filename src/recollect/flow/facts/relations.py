@@ -44,6 +44,7 @@ _MY: Final = rule(rf"(?:my|our) {_KIND}{_WHO}(?:\b|(?=s (?:name|called|birthday)
 _MENTIONED: Final = rule(rf"\b(?:my|our) {_KIND}{_WHO},? (?=(?-i:[^\W\d_a-z]))")
 _OWN: Final = rule("my |our ")
 _WHO_IS: Final = rule(r",? who\b")
+_NAMING: Final = rule(r"\bnam(?:e|ed|ing) $")
 _LATELY: Final = r"(?: (?:today|yesterday|recently|(?:last|this) \w+))?"
 _BY_NAME: Final = "(?: who is| who's|,)? (?:named|called) "
 _HAVE: Final = rule(
@@ -223,7 +224,8 @@ def _mentioned(clause: Clause) -> Iterator[Found]:
         if match.start() and match[0][0].isupper():
             continue
         who = name(clause.text, match.end(), most=2)
-        if who and lower(match[1]) not in COUPLES and not _lost(clause.text, match[1], who.end):
+        naming = _NAMING.search(clause.text, 0, match.start())
+        if who and not naming and lower(match[1]) not in COUPLES and not _lost(clause.text, match[1], who.end):
             here = replace(clause, offset=clause.offset + match.start(), added=0)
             yield found(here, PROFILE, _key(match[1], who), who.text, who.end - match.start(), 0.8)
             if _WHO_IS.match(clause.text, who.end):

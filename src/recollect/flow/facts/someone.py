@@ -43,7 +43,7 @@ _JOBLESS: Final = rule(
     rf"{STILL} (?:(?:quit|lost|left) (?:his|her|their) job|{FIRED}|retired){OVER}",
     rf"{STILL}(?: is|'s)(?: now)? (?:retired|unemployed|out of work){OVER}",
 )
-_IS_A: Final = rule(f"{STILL}(?: works as| is|'s| became) (?:an? |the )")
+_IS_A: Final = rule(f"{STILL}(?: works as| is|'s| became) (?:an? |the )", ", (?:an? |the )")
 _AT: Final = rule(" (?:at|for) ")
 _AGED: Final = rule(
     rf"(?:(?:[.!]+ (?:he|she))?{STILL}(?: is(?! \S+ on )|'s(?! \S+ on )| turned)|,) {NUMBER}(?: years?[- ]old)?"
