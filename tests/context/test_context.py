@@ -106,6 +106,15 @@ def test_what_is_recalled_is_not_told_by_the_summary_as_well(memory: Memory) -> 
     _nothing_stands_twice(context)
 
 
+def test_the_answer_is_recalled_from_each_of_four_conversations(tmp_path: Path) -> None:
+    places = ("Bruno", "Kaito", "Green Bowl", "La Petite Cave")
+    with Memory.open(tmp_path / "memory.db", embedder=None) as memory:
+        for n, place in enumerate(places):
+            memory.session(f"s{n}", user="ada").add_turn(f"I had lunch at {place} today.", "Was it any good?")
+        context = memory.session("now", user="ada").context("Where did I have lunch?", 2_000)
+        assert all(place in context.memory for place in places)
+
+
 def test_nothing_relevant_is_nothing_at_all(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "m.db", embedder=None) as memory:
         memory.session("a", user="ada").add("user", "The kettle is broken.")
