@@ -170,8 +170,8 @@ def in_passing(clause: Clause) -> Iterator[Found]:
             yield found(clause, PROFILE, _key(match[1], who), who.text, match.end())
         else:
             yield from _mentioned(clause)
-    elif who and clause.first:
-        yield from each_about(clause, f"{CALLED}:{slug(who.text)}", who.end)
+    elif who and (said := list(each_about(clause, f"{CALLED}:{slug(who.text)}", who.end))) and clause.first:
+        yield from said
 
 
 def _have(clause: Clause, first: re.Match[str]) -> Iterator[Found]:
