@@ -27,7 +27,7 @@ from recollect.flow.facts.phrases import Phrase, given, name, slug
 from recollect.flow.facts.profile import NO_NAME, NUMBER, PROFILE, STOP, read_after, years
 from recollect.flow.facts.prose import NAMES_THEM, Clause
 from recollect.flow.facts.someone import FIRED, GOT, STILL, YEARS_OLD, about, each_about
-from recollect.flow.facts.wording import I_HAVE, LATELY, OVER, WE_ARE, WE_HAVE, any_of, lower, rule
+from recollect.flow.facts.wording import I_HAVE, LATELY, OVER, WE_ARE, WE_HAVE, any_of, lower, rule, small
 
 _KIN: Final = PEOPLE - {*FRIENDS.values(), *COUPLES.values(), *SEEN.values()}
 _WHO: Final = f"({'|'.join(sorted(KEYS, key=len, reverse=True))})"
@@ -42,7 +42,7 @@ _KIND: Final = (
 
 _MY: Final = rule(rf"(?:my|our) {_KIND}{_WHO}(?:\b|(?=s (?:name|called|birthday)\b))")
 _MENTIONED: Final = rule(rf"\b(?:my|our) {_KIND}{_WHO},? (?=(?-i:[^\W\d_a-z]))")
-_OWN: Final = rule("my |our ")
+_OWN: Final = small("my |our ")
 _WHO_IS: Final = rule(r",? who\b")
 _LATELY: Final = r"(?: (?:today|yesterday|recently|(?:last|this) \w+))?"
 _BY_NAME: Final = "(?: who is| who's|,)? (?:named|called) "
@@ -163,7 +163,7 @@ def in_passing(clause: Clause) -> Iterator[Found]:
     who = name(text, 0, most=2) if text[:1].isupper() else None
     if gone := _called(text, who):
         yield found(clause, PROFILE, f"{CALLED}:{slug(gone[0])}", gone[0], gone[1], ended=True)
-    elif _OWN.search(text):
+    elif _OWN.search(text.casefold()):
         match = _IS_MY.match(text, who.end) if who else None
         of_mine = match is not None and (KEYS[lower(match[1])] in _KIN or _TITLED.match(text) is not None)
         if who and match and of_mine and clause.first and not _is_no_name(text, 0):
