@@ -14,7 +14,7 @@ from recollect.flow.facts.phrases import name
 from recollect.flow.facts.profile import LANGUAGES, NATIONS, PROFILE
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.wishes import PREFERENCE
-from recollect.flow.facts.wording import EMOJI, I_AM, I_HAVE, LATELY, OVER, WE_HAVE, any_of, rule
+from recollect.flow.facts.wording import EMOJI, I_AM, I_HAVE, LATELY, OVER, WE_HAVE, any_of, rule, small
 
 _INSTRUMENTS: Final = any_of(
     """cello violin viola double_bass piano keyboards? (?:(?:bass|lead|acoustic|electric|classical|rhythm)_)?guitar
@@ -225,11 +225,18 @@ _NO_CITIZEN: Final = rule(
     rf"(?:passport|citizenship|nationality){OVER}",
 )
 _NATION: Final = rule(_A_NATION)
+_MAY_TELL: Final = small(
+    "play|teach|taught|learn|stud|driv|car is|car'?s |born|liv|mail|pronoun|zone| time|graduat|went to|major|degree|phd"
+    "|master| (?:in|on) (?:utc|gmt|[ecmp]st|cet|bst|ist|jst)|passport|citizen"
+    "|nationality|bachelor|(?:reach|contact|call|text) me|phone|mobile|number|user|handle|login|bought|sold|scrapped"
+    "|traded|rid of"
+)
 
 
 def life(clause: Clause) -> Iterator[Found]:
     """What a clause says the user plays, teaches, learns, studies, drives, does as a habit, and lives with."""
-    yield from _told(clause)
+    if _MAY_TELL.search(clause.text.casefold()):
+        yield from _told(clause)
     if match := _HABIT.match(clause.text):
         habit = match[match.lastindex or 1]
         yield found(clause, PREFERENCE, "habit", habit, match.end(), 0.8)

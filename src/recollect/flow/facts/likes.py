@@ -9,7 +9,7 @@ from recollect.answers import FactType
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import Phrase, slug, thing, things
 from recollect.flow.facts.prose import Clause
-from recollect.flow.facts.wording import OVER, any_of, lower, rule, word_set
+from recollect.flow.facts.wording import I_HAVE, OVER, any_of, lower, rule, word_set
 
 INTEREST: Final[FactType] = "interest"
 
@@ -52,7 +52,7 @@ _BORING: Final = rule(
 _LIKES_NO_MORE: Final = rule(
     "i no longer (?:like|love|enjoy) ",
     r"i used to (?:like|love|enjoy) (?=[^.;!?]{2,40} but (?:not|i don't) (?:[^.;!?]{0,20} )?any ?more\b)",
-    "i(?:'ve| have)? (?:stopped|quit) (?:liking|loving|enjoying) ",
+    f"{I_HAVE} (?:stopped|quit) (?:liking|loving|enjoying) ",
     f"{_AM} no longer (?:into|interested in|an? fan of|fond of) ",
 )
 _OR: Final = rule(",? or ")

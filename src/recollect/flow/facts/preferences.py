@@ -10,7 +10,7 @@ from recollect.flow.facts.phrases import LINKED, Phrase, name, thing
 from recollect.flow.facts.profile import LANGUAGE
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.wishes import CAN_YOU, PREFERENCE, TOOLS, wishes
-from recollect.flow.facts.wording import OVER, any_of, lower, rule
+from recollect.flow.facts.wording import OVER, WE_HAVE, any_of, lower, rule
 
 _WANT: Final = (
     rf"(?:{CAN_YOU})?"
@@ -127,12 +127,8 @@ _USES_NO_MORE: Final = rule(
     "(?:i|we)(?: no longer use|(?:'ve| have)? stopped using) ",
     r"(?:i|we) (?:don't|do not) use (?=[^.,;!?]{2,40} any ?more\b)",
 )
-_SWITCHED: Final = rule(
-    "(?:i|we)(?:'ve| have)?(?: just| recently)? (?:switched (?:over )?(?=from |to )|migrated (?=from ))"
-)
-_REPLACED: Final = rule(
-    "(?:i|we)(?:'ve| have)?(?: (?:just|recently|now|finally))? (?:dropped|ditched|replaced|swapped) "
-)
+_SWITCHED: Final = rule(f"{WE_HAVE} (?:switched (?:over )?(?=from |to )|migrated (?=from ))")
+_REPLACED: Final = rule(f"{WE_HAVE} (?:dropped|ditched|replaced|swapped) ")
 _FOR: Final = rule(" (?:for|with) ")
 _FROM, _TO = rule("from "), rule(" ?to ")
 

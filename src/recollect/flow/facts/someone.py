@@ -12,7 +12,7 @@ from recollect.flow.facts.phrases import firm, place_name, things
 from recollect.flow.facts.profile import NUMBER, PROFILE, STOP, birthday, lasts, read_after, years
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
-from recollect.flow.facts.wording import OVER, any_of, lower, rule
+from recollect.flow.facts.wording import OVER, WE_HAVE, any_of, lower, rule
 from recollect.flow.facts.work import AS_ROLE
 
 YEARS_OLD: Final = "(?:[- ]years?[- ]old| ?yo) "
@@ -20,7 +20,7 @@ STILL: Final = (
     "(?:(?:,| and)(?: he| she| they| who)?| who)?"
     f"(?: {any_of('now still currently just recently also has both already')})*"
 )
-GOT: Final = f"(?:i|we)(?:'ve| have)?(?: {any_of('also just recently')})* (?:have|got|adopted)"
+GOT: Final = f"{WE_HAVE} (?:have|got|adopted)"
 _OLD: Final = rule(rf"(?:my|our|{GOT} an?) (\d{{1,2}}){YEARS_OLD}")
 _BORN: Final = rule(
     "(?:'s birthday is|'s birthday's)(?: on)?(?: the)? ", f"(?: turns| will turn| is turning) {NUMBER} on (?:the )?"

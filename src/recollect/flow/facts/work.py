@@ -13,7 +13,7 @@ from recollect.flow.facts.phrases import LINKED, Phrase, firm, place_name, thing
 from recollect.flow.facts.profile import AS_FROM, BASED, PROFILE, STOP, lasts, read_after
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
-from recollect.flow.facts.wording import I_AM, LATELY, any_of, lower, rule
+from recollect.flow.facts.wording import I_AM, I_HAVE, LATELY, any_of, lower, rule
 
 _HOW: Final = r"(?: (?:part-time|full-time|remotely|here|from home|(?:since|for) \w+ (?:years?|months?)))?"
 _NO_WORKPLACE: Final = any_of(
@@ -42,7 +42,7 @@ _A_JOB: Final = (
     "(?: (?:new|dream|great|permanent|full-time|part-time))* (?:job|position|role)(?: in [\\w-]+(?: [\\w-]+)?)?"
 )
 _HIRED: Final = rule(
-    rf"i(?:'ve| have)?{LATELY} (?:(?P<sure>(?:got|landed|took|taken|accepted) (?:the|an?|my){_A_JOB} (?:at|with)"
+    rf"{I_HAVE} (?:(?P<sure>(?:got|landed|took|taken|accepted) (?:the|an?|my){_A_JOB} (?:at|with)"
     "|signed (?:the|my|an?) (?:(?:job )?offer(?: letter)?|(?:employment|work|job) contract) (?:at|from|with))"
     rf"|(?P<offer>(?:took|taken|accepted) (?:the|an?|my)(?:{_A_JOB})? offer (?:at|from)(?! the \w+s\b))"
     "|signed(?: on)? with) ",
@@ -65,7 +65,7 @@ _LEFT_WORK: Final = rule(
     r"i (?:don't|do not) work (?:at|for) (?=(?-i:[A-Z]))(?![^.,;!?]* (?:as|on)\b)",
     "i(?:'ve)? stopped working (?:at|for) ",
     _DAY_AT.format("last"),
-    r"i(?:'ve| have)? (?:left|quit|resigned from) (?:my job at )?"
+    rf"{I_HAVE} (?:left|quit|resigned from) (?:my job at )?"
     r"(?=[\w']+(?:(?: &)? [\w']+)?\s*(?:[.!]|$|last (?:week|month|year)|in (?:\d{4}|(?-i:[A-Z]))|to join\b"
     r"|after \w+ years?\b|, (?:and |but |so )?(?:now )?(?:i'm|i work|i am)\b|and joined (?-i:[A-Z])))",
 )
@@ -76,10 +76,10 @@ _NOW_AT: Final = rule(
 _JOBLESS: Final = rule(
     r"i(?:'ve)?(?: just)? (?:quit|lost|left) my (?:old )?job\b(?! at (?-i:[A-Z])[^,.;!?]+ (?:and|to join)\b)",
     r"i (?:just )?(?:got|was|have been) (?:laid off|fired|let go|made redundant)\b",
-    r"i(?:'ve| have)?(?: just| finally)? (?:resigned|handed in my (?:notice|resignation))"
+    rf"{I_HAVE} (?:resigned|handed in my (?:notice|resignation))"
     rf"(?: at (?-i:[A-Z])[^,.;!?]{{1,40}}?)?{STOP}",
 )
-_QUIT: Final = rule(r"i(?:'ve| have)?(?: just| finally)? quit(?: today| yesterday| this \w+| last \w+)?\.?$")
+_QUIT: Final = rule(rf"{I_HAVE} quit(?: today| yesterday| this \w+| last \w+)?\.?$")
 _OF_WORK: Final = rule(
     r"\b(?:my|this|that|stupid) (?:\w+ )?(?:job|boss|manager|office)\b|\b(?:at|from|my|hate|i) work\b"
 )
@@ -95,7 +95,7 @@ _ROLE: Final = rule(
     rf"{I_AM} (?=(?:student|head|director|founder|co-founder|ceo|cto|cfo|vp) (?:of|at)\b)",
     r"as an? (?=(?:(?! i\b)[^,]){3,40},? i\b"
     r"(?! (?:want [^.!?]{3,80} so that|was|had|did|went|used|could|\w+ed)(?:n't)?\b))",
-    "i(?:'ve| have)? (?:just |recently )?(?:became|(?:got|was|been) promoted to) (?:an? |the )?",
+    f"{I_HAVE} (?:became|(?:got|was|been) promoted to) (?:an? |the )?",
     r"i(?:'ve| have) been an? (?=[^,.;]{3,60} (?:for|since)\b)",
     "my job is (?:being )?an? ",
     rf"i{LATELY} work (?:at|for|in) (?:the|an?|my|our) [\w' -]{{2,40}}? as (?:an? |the )",
@@ -109,7 +109,7 @@ _NOT_AS: Final = rule(
 )
 _NO_ROLE: Final = rule(
     rf"{I_AM} (retired|unemployed|self-employed)\b(?! (?:from|and|but))",
-    r"i(?:'ve| have)?(?: (?:just|finally|recently))? (retired)"
+    rf"{I_HAVE} (retired)"
     rf"(?: (?:last|this) \w+| in (?:\d{{4}}|(?-i:[A-Z])\w+)| (?:\w+ )?\w+ (?:years?|months?|weeks?) ago)?{STOP}"
     r"(?![^.!?]*\b(?:hurt|back|again|return\w*|consult\w*|race|match|lap|set)\b)",
 )
