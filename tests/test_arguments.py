@@ -134,6 +134,19 @@ def test_a_text_that_has_a_name_may_look_like_a_path(chat: Session) -> None:
     assert chat.documents.add("Read kettle.md", name=None).chunks == 1
 
 
+def test_text_of_a_class_of_its_own_is_text(chat: Session) -> None:
+    class Markup(str):  # as of a template engine, an HTML parser or numpy
+        __slots__ = ()
+
+        def __str__(self) -> str:
+            return "escaped"
+
+    kept = chat.add("user", Markup("I live in Oslo."))
+    assert type(kept.content) is str
+    assert [message.content for message in chat.history()] == ["I live in Oslo."]
+    assert chat.context(Markup("Where do I live?"), budget=500).messages[-1]["content"].endswith("Where do I live?")
+
+
 def test_what_a_part_was_given_can_not_change_it_later() -> None:
     given: dict[str, Any] = {"cache": {"type": "ephemeral"}}
     part = Text("x", extra=given)

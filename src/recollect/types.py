@@ -186,7 +186,8 @@ class Message:
         if self.role not in ROLES:
             raise InvalidTranscript(f"role {self.role!r} is not one of {', '.join(ROLES)}; {READ_WITH_PARSE}")
         if type(self.content) is not str:
-            object.__setattr__(self, "content", _parts(self.role, self.content))
+            plain = isinstance(self.content, str)  # a template's or a parser's text is of a class of its own
+            object.__setattr__(self, "content", str.__str__(self.content) if plain else _parts(self.role, self.content))
         if self.name is not None or self.shape is not None:
             check_fields(self, "a message", str, "name", "shape", absent=True)
         if type(self.metadata) is not FrozenDict or type(self.extra) is not FrozenDict:
