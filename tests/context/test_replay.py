@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from recollect import Memory
+from recollect import Memory, Message, ToolCall, ToolResult
 from recollect.errors import NotFound
 from recollect.session import as_written
 from recollect.testing.clock import ManualClock
@@ -62,6 +63,20 @@ def test_replay_gives_the_same_bytes_again(memory: Memory, clock: ManualClock) -
 )
 def test_a_message_named_in_words_is_a_number_or_an_id(written: str, meant: int | str) -> None:
     assert as_written(written) == meant
+
+
+def test_a_large_call_that_was_answered_gives_way_to_a_question_as_if_that_was_kept_first(memory: Memory) -> None:
+    chat = memory.session("trip", user="ada")
+    call = ToolCall("1", "write", json.dumps({"text": "x = 1 " * 2_000}))
+    chat.add_many(
+        [Message("user", "Write it."), Message("assistant", (call,)), Message("tool", (ToolResult("1", "ok"),))]
+    )
+    chat.add("assistant", "Done.")
+    memory.drain()
+    asked = chat.context("And now?", budget=1_000)
+    assert [message["content"] for message in asked.messages[:-1]] == ["Write it.", "Done."]
+    question = chat.add("user", "And now?")
+    assert chat.context(budget=1_000).messages == chat.replay(question.id, 1_000).messages == asked.messages
 
 
 def test_replay_knows_an_excerpt_that_came_again(memory: Memory, clock: ManualClock) -> None:

@@ -69,6 +69,20 @@ def test_a_long_passage_is_read_on(tab: Any) -> None:
             expect(whole).to_have_count(0)
 
 
+def test_of_many_facts_those_in_sight_are_laid_out(tab: Any) -> None:
+    shown = "card => card.querySelector('h3').checkVisibility({ contentVisibilityAuto: true })"
+    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
+        chat = memory.session("trip", user="ada")
+        for n in range(200):
+            chat.remember(f"fact {n:03}", "so")
+        cards = found.open("facts").locator(".card")
+        expect(cards).to_have_count(200)
+        assert cards.first.evaluate(shown)
+        assert not cards.last.evaluate(shown)
+        cards.last.scroll_into_view_if_needed()
+        expect(cards.last.get_by_role("heading")).to_be_in_viewport()
+
+
 def test_the_way_back_leads_to_what_was_shown(sample: Running, tab: Any) -> None:
     with tab(sample.url, viewport={"width": 1200, "height": 400}) as found:
         page = found.open("search")

@@ -109,7 +109,9 @@ class Room:
         """The limits to try, those that give up least first."""
         yield roomy
         tight = replace(roomy, budget=self._prompt - self._tokens("question"))
-        follow = [replace(limits, follows=True) for limits in (roomy, tight)] if "question" in self.given else []
+        others = max(1, roomy.min_messages - 1)  # the question is the last message
+        following = [replace(limits, follows=True, min_messages=others) for limits in (roomy, tight)]
+        follow = following if "question" in self.given else []
         yield from (tight, *follow)
         yield from (replace(limits, whole=False) for limits in (tight, *follow[1:]))
 
