@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -318,3 +320,16 @@ def test_what_was_said_in_a_period_comes_a_turn_of_each_days_talk_at_a_time(
     for at in range(1, len(begins)):
         gaps = [min(abs(day - other) for other in begins[:at]) for day in begins[at:]]
         assert gaps[0] == max(gaps)
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1))
+def test_the_median_is_that_of_numpy(values: list[float]) -> None:
+    assert rank.median(np.array(values)) == np.median(values)
+
+
+def test_what_numpy_loads_for_its_own_median_is_not_loaded() -> None:
+    code = (
+        "import sys, numpy; from recollect.flow import rank; "
+        "rank.nearer_half(2, (numpy.arange(2), numpy.ones(2))); sys.exit('numpy.ma' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -149,7 +149,7 @@ def add_meaning(total: Numbers, turns: Turns, known: Near) -> None:
     else:
         beside = np.arange(len(total))
         around = _around(turns, near, beside, middle)
-        middle_around = float(np.median(around))
+        middle_around = median(around)
         total += _spread(near, middle, MEANING)
     total[beside] += _spread(around, middle_around, NEIGHBOURS_MEANING)
 
@@ -165,7 +165,14 @@ def _nearness(turns: int, known: Near) -> tuple[Numbers, float]:
     floor = float(known[1].min())
     near = np.full(turns, floor)
     near[known[0]] = known[1]
-    return near, floor if _few(turns, known) else float(np.median(near))
+    return near, floor if _few(turns, known) else median(near)
+
+
+def median(values: Numbers) -> float:
+    """What `np.median` gives, which loads numpy.ma at its first call."""
+    middle = (len(values) - 1) // 2, len(values) // 2
+    parted = np.partition(values, middle)
+    return (float(parted[middle[0]]) + float(parted[middle[1]])) / 2
 
 
 def _few(turns: int, known: Near) -> bool:
@@ -198,7 +205,7 @@ def aligned(old: Near, new: Near) -> Near:
     places, cosines = old
     if not len(places) or not len(new[0]):
         return old
-    middle, wanted = float(np.median(cosines)), float(np.median(new[1]))
+    middle, wanted = median(cosines), median(new[1])
     stretch = (float(new[1].max()) - wanted) / max(float(cosines.max()) - middle, 1e-6)
     return places, wanted + (cosines - middle) * stretch
 
