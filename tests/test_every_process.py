@@ -9,6 +9,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 CODE = """
+import sys
+
 from recollect import Memory, Message, estimate
 from recollect.flow.chunk import chunks
 from recollect.flow.facts import extract
@@ -19,7 +21,7 @@ told = [one.text for path in SETS.values() for one in utterances(path)]
 print([extract(text, SAID) for text in told])
 for text in texts().values():
     print(estimate(text), chunks(text, estimate))
-with Memory.open(":memory:", embedder="hash:64") as memory:
+with Memory.open(sys.argv[1], embedder="hash:64") as memory:
     chat = memory.session("trip", user="ada")
     for n, text in enumerate(told[::8]):
         chat.add_many([Message("user", text, f"u{n}", SAID), Message("assistant", "I see. " * (n % 20), f"a{n}", SAID)])
@@ -32,12 +34,13 @@ with Memory.open(":memory:", embedder="hash:64") as memory:
 """
 
 
-def test_the_same_words_give_the_same() -> None:
+def test_the_same_words_give_the_same(tmp_path: Path) -> None:
     def said(seed: str) -> str:
         env = {**os.environ, "PYTHONHASHSEED": seed}
         run = subprocess.run(
-            [sys.executable, "-c", CODE], cwd=ROOT, env=env, capture_output=True, text=True, check=True
-        )
+            [sys.executable, "-c", CODE, str(tmp_path / f"{seed}.db")],
+            cwd=ROOT, env=env, capture_output=True, text=True, check=True,
+        )  # fmt: skip
         return run.stdout
 
     one, other = said("1"), said("2")

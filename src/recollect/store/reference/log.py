@@ -45,15 +45,14 @@ class ReferenceLog:
         ready = rules.arrived(messages, now)
         with self._state.changing() as tables:
             out: list[Entry] = []
+            seqs = _by_id(tables, scope)
             before = len(tables.sessions.get(scope, ()))
             for given, message, count in zip(messages, ready, counts, strict=True):
-                known = _by_id(tables, scope).get(message.id) if given.id else None
-                if known is not None:
-                    kept = tables.sessions[scope][known - 1]
-                    rules.check_same_message(given, _original(kept))
+                if message.id in seqs:
+                    rules.check_same_message(given, _original(tables.sessions[scope][seqs[message.id] - 1]))
                 else:
-                    known = _add(tables, scope, message, count)
-                out.append(_entry(scope, known, tables.sessions[scope][known - 1]))
+                    seqs[message.id] = _add(tables, scope, message, count)
+                out.append(_entry(scope, seqs[message.id], tables.sessions[scope][seqs[message.id] - 1]))
             seq = len(tables.sessions.get(scope, ()))
             if seq > before:
                 enqueue(tables, scope, [job for job in jobs if job.reached(before, seq)], now)
