@@ -186,7 +186,9 @@ def test_nobody_who_reads_an_error_is_no_news_either(file: str, arguments: tuple
     assert told.returncode == 1
 
 
-@pytest.mark.parametrize("command", [("history",), ("chat", "What did I say of green?")])
+@pytest.mark.parametrize(
+    "command", [("history",), ("stats",), ("context", "tea"), ("chat", "What did I say of green?")]
+)
 def test_letters_that_the_output_does_not_have_are_replaced(file: str, command: tuple[str, ...]) -> None:
     run("add", "I like green tea \u2603", "--store", file, "--user", "ada")
     run("add", "Hello.", "--store", file, "--user", "ada", "--session", "tea \u2603")
