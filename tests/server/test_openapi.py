@@ -6,15 +6,13 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import requests
 import schemathesis
 from hypothesis import HealthCheck, settings
-from schemathesis.checks import load_all_checks, positive_data_acceptance
-from schemathesis.generation.feedback import FeedbackSources
-from schemathesis.pytest._test_builder import build_operation_test
+from schemathesis.checks import positive_data_acceptance
 from schemathesis.specs.openapi.checks import ignored_auth
 
 from recollect.memory import Memory
@@ -30,9 +28,6 @@ SECRET = "rk_test"
 
 schema = schemathesis.openapi.from_path(DOCUMENT)
 schema.config.update(request_timeout=60)
-OPERATIONS: dict[str, Any] = {
-    one.ok().definition.raw["operationId"]: one.ok() for one in cast("Any", schema.get_all_operations())
-}
 
 BEYOND_SCHEMAS = {
     ("chat", "BudgetTooSmall"): "a budget is too small for the message, or for the system text, by tokens",
@@ -94,18 +89,9 @@ def test_the_document_that_is_checked_in_is_the_one_served() -> None:
     assert json.loads(DOCUMENT.read_text("utf-8")) == json.loads(json.dumps(document()))
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
-def test_every_operation_does_what_the_document_says(name: str, url: str, session: requests.Session) -> None:
-    """Its cases are made here: `schema.parametrize` has every worker make those of all operations to name the tests."""
-    load_all_checks()
-    made = build_operation_test(
-        config=schema.config, operation=OPERATIONS[name], test_func=holds, given_kwargs={}, feedback=FeedbackSources()
-    )
-    made(url=url, session=session)
-
-
+@schema.parametrize()
 @settings(max_examples=EXAMPLES, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
-def holds(case: Any, url: str, session: requests.Session) -> None:
+def test_every_operation_does_what_the_document_says(case: Any, url: str, session: requests.Session) -> None:
     if case.operation.definition.raw["operationId"] == "createChatCompletion" and not case.headers.get(NAMED):
         case.headers[NAMED] = "ada"
     for name in [name for name in case.headers if name.lower() in FRAMING]:
