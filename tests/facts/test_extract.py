@@ -148,11 +148,6 @@ def test_a_move_ends_the_old_place_and_tells_the_new_one(text: str) -> None:
     assert [(one.value, one.ended) for one in extract(text, SAID)] == [("Oslo", True), ("Bergen", False)]
 
 
-def test_who_moves_between_what_is_not_known_to_be_a_place_may_have_changed_jobs() -> None:
-    (left,) = extract("I moved from Kestrel to Northwind.", SAID)
-    assert (left.key, left.value, left.ended, left.then) == ("place", "Kestrel", True, "Northwind")
-
-
 @pytest.mark.parametrize(
     ("text", "key", "value"),
     [
