@@ -110,16 +110,3 @@ def test_an_errand_ends_once_it_is_done_or_needless(store: Store, layer: Semanti
     say(store, said, 0.1)
     layer.catch_up(TRIP)
     assert len(layer.facts(ADA)) == left
-
-
-@pytest.mark.parametrize(
-    "text", ["I got the job at Kestrel!!! starting July 1", "Got the job at Kestrel. Starting July 1!"]
-)
-def test_a_new_job_is_a_plan_until_the_day_that_the_next_words_name(text: str) -> None:
-    (plan,) = extract(text, START)
-    assert (plan.key, plan.value) == ("todo:start at kestrel", "start at Kestrel")
-
-
-def test_who_moves_between_what_is_not_known_to_be_a_place_may_have_changed_jobs() -> None:
-    (left,) = extract("I moved from Kestrel to Northwind.", START)
-    assert (left.key, left.value, left.ended, left.then) == ("place", "Kestrel", True, "Northwind")

@@ -7,16 +7,16 @@ from typing import Final
 
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import LINKED, Phrase, slug, things
-from recollect.flow.facts.profile import PROFILE
+from recollect.flow.facts.profile import AM, PROFILE
 from recollect.flow.facts.prose import Clause
-from recollect.flow.facts.wording import I_AM, I_HAVE, LATELY, OVER, any_of, lower, rule, word_set
+from recollect.flow.facts.wording import EMOJI, any_of, lower, rule, word_set
 
-_I_AM: Final = f"(?:{I_AM}|,? and(?: also)?)"
+_I_AM: Final = f"(?:{AM}|,? and(?: also)?)"
 ALLERGIC: Final = f"(?: {any_of('very severely deathly highly a_bit slightly really also')})* all?ergic to "
 _ALLERGIC: Final = rule(f"{_I_AM}{ALLERGIC}")
 _NOT_ALLERGIC: Final = rule("i(?:'m| am) (?:not|no longer) all?ergic to ")
 _DIAGNOSED: Final = (
-    rf"{I_HAVE}(?: (?:was|got|been))?{LATELY} diagnosed"
+    r"i(?:'ve| have)?(?: (?:just|recently|finally|officially|was|got|been))+ diagnosed"
     r"(?![^.!?]*\b(?:mistake|error|wrong|wrongly|but|misdiagnos\w+)\b)"
 )
 _ALLERGY: Final = rule(
@@ -25,27 +25,31 @@ _ALLERGY: Final = rule(
 )
 _JOKES: Final = word_set("mornings mondays bs work exercise people idiots stupidity bullshit nonsense drama commitment")
 DIETS: Final = r"(vegan|vegetarian|pescatarian|coeliac|celiac|keto)\b"
-_TURNED: Final = f"{I_HAVE} (?:gone|went|turned|become|became)"
+EATS: Final = (
+    rf"(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and|but|so|now|btw|since|for|too|because|except|at the moment|last|in \d{{4}}"
+    r"|\w+ \w+ ago)\b))"
+)
+_TURNED: Final = r"i(?:'ve| have)?(?: (?:just|recently|now))* (?:gone|went|turned|become|became)"
 _HAVE_BEEN: Final = r"i(?:'ve| have) been(?=[^.,;!?]{0,30} (?:since|for \w+ years|all my life)\b)"
 _DIET: Final = rule(
-    rf"(?:{_I_AM}|{_TURNED}|{_HAVE_BEEN}) (?:an? )?(?:strict |lifelong |committed )?{DIETS}{OVER}",
-    rf"(?:i have|,? and|{_DIAGNOSED} with) (coeliac|celiac)(?: disease\b|{OVER})",
+    rf"(?:{_I_AM}|{_TURNED}|{_HAVE_BEEN}) (?:an? )?(?:strict |lifelong |committed )?{DIETS}{EATS}",
+    rf"(?:i have|,? and|{_DIAGNOSED} with) (coeliac|celiac)(?: disease\b|{EATS})",
     rf"(?:as an?|being) {DIETS}(?=,? i\b)",
-    rf"(?:i (?:only |always )?eat|(?:i|we) keep) (halal|kosher)(?: at home)?{OVER}",
+    rf"(?:i (?:only |always )?eat|(?:i|we) keep) (halal|kosher)(?: at home)?{EATS}",
     r"i(?:'m on| am on| follow| eat) an? (?:strict )?(vegan|vegetarian|keto|kosher|halal|paleo) diet\b",
 )
 _NO_DIET: Final = rule(rf"i(?:'m| am) (?:not|no longer) (?:an? )?{DIETS}")
 _INTOLERANT: Final = r"([\w-]{3,15})[- ](?:intolerant|free)\b"
-_CANT_HAVE: Final = rule(rf"{_I_AM} (?:very |slightly )?{_INTOLERANT}{OVER}")
+_CANT_HAVE: Final = rule(rf"{_I_AM} (?:very |slightly )?{_INTOLERANT}{EATS}")
 _CAN_HAVE: Final = rule(rf"i(?:'m| am) (?:not|no longer) {_INTOLERANT}")
 _FREE_OF: Final = word_set(
     "gluten dairy lactose sugar nut soy wheat egg fructose histamine alcohol meat caffeine coffee"
 )
 _CANT: Final = "i (?:can't|cannot|can not)"
-_CANT_HAVE_ANY: Final = rule(rf"(?:{_CANT} have|{I_HAVE} (?:gave|given) up) (?:any |all )?([\w-]{{3,15}})\b")
+_CANT_HAVE_ANY: Final = rule(rf"(?:{_CANT} have|i(?:'ve| have)? (?:gave|given) up) (?:any |all )?([\w-]{{3,15}})\b")
 _AGAIN: Final = r"[^.,;!?]{2,40} again\b"
 _DRINKS_NOT: Final = rule(
-    rf"(?:i (?:don't|do not|never) drink(?: alcohol| at all| any ?more)?|{I_AM} teetotal)"
+    rf"(?:i (?:don't|do not|never) drink(?: alcohol| at all| any ?more)?|{AM} teetotal)"
     r"(?=\s*(?:[.,!;)]|$|(?:and|but|so)\b(?! drive)))"
 )
 _DRINKS_AGAIN: Final = rule(
@@ -54,13 +58,13 @@ _DRINKS_AGAIN: Final = rule(
 )
 _EATS_NOT: Final = rule(
     f"(?:{_CANT}|i (?:don't|do not|never))(?: {any_of('really usually ever')})* (?:eat|drink) ",
-    f"{I_HAVE} (?:stopped|quit|given up|gave up|decided to stop) (?:eating|drinking) ",
+    "i(?:'ve| have)? (?:stopped|quit|given up|gave up|decided to stop) (?:eating|drinking) ",
 )
 _EATS_AGAIN: Final = rule(
     "i (?:can|do)(?: now| finally)? (?:eat|drink) (?![^.;!?]* but (?:i )?(?:don't|do not|won't|never|choose|prefer))",
-    rf"(?:{I_HAVE} started|{I_AM}(?: back to)?) (?:eating|drinking) (?={_AGAIN})",
+    rf"(?:i(?:'ve| have)?(?: just| recently)? started|{AM}(?: back to)?) (?:eating|drinking) (?={_AGAIN})",
     f"i(?: now)? (?:eat|drink) (?={_AGAIN})",
-    f"(?:{I_HAVE} (?:gone|went)|{I_AM}) back to (?:eating|drinking) (?!no |less |more )",
+    f"(?:i(?:'ve| have)?(?: just| recently)? (?:gone|went)|{AM}) back to (?:eating|drinking) (?!no |less |more )",
 )
 _NO_FOOD: Final = word_set(
     "enough much many lots out breakfast lunch dinner supper well late early fast healthy alone together meals"

@@ -11,10 +11,10 @@ from recollect.answers import FactType
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.likes import INTEREST
 from recollect.flow.facts.phrases import name
-from recollect.flow.facts.profile import LANGUAGES, NATIONS, PROFILE
+from recollect.flow.facts.profile import AM, LANGUAGES, NATIONS, PROFILE
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.wishes import PREFERENCE
-from recollect.flow.facts.wording import EMOJI, I_AM, I_HAVE, LATELY, OVER, WE_HAVE, any_of, rule, small
+from recollect.flow.facts.wording import EMOJI, any_of, rule, small
 
 _INSTRUMENTS: Final = any_of(
     """cello violin viola double_bass piano keyboards? (?:(?:bass|lead|acoustic|electric|classical|rhythm)_)?guitar
@@ -46,19 +46,12 @@ _CARS: Final = any_of(
     Saab Seat Skoda Škoda Smart Subaru Suzuki Tesla Toyota Vauxhall Volkswagen Volvo VW BYD"""
 )
 _SINCE: Final = r"(?=[^.;!?]{2,50} (?:for|since)\b)"
-_OFTEN: Final = rf"{LATELY}(?: (?:sometimes|often|regularly))?"
+_OFTEN: Final = (
+    f"(?: {any_of('also still currently now mostly mainly just sometimes often regularly actually usually')})*"
+)
 _WE: Final = f"(?:i|we){_OFTEN}"
-
-
-def _over(verb: str) -> re.Pattern[str]:
-    """What says that someone does something no longer: "I no longer play", "I gave up playing"."""
-    doing = verb.removesuffix("e") + "ing"
-    return rule(
-        f"(?:i no longer {verb}|{I_HAVE} (?:stopped|quit|gave up|given up) {doing}) (?:an? |the )?",
-        rf"i (?:don't|do not) {verb} (?:an? |the )?(?=[^.,;!?]{{2,40}} any ?more\b)",
-    )
-
-
+_NO_MORE: Final = "i(?: no longer {0}|(?:'ve| have)? (?:stopped|quit|gave up|given up) {1})"
+_DROPPED: Final = r"i (?:don't|do not) {0} (?=[^.,;!?]{{2,40}} any ?more\b)"
 _KINDS: Final[tuple[tuple[FactType, str, re.Pattern[str], re.Pattern[str], re.Pattern[str]], ...]] = (
     (
         INTEREST,
@@ -68,36 +61,45 @@ _KINDS: Final[tuple[tuple[FactType, str, re.Pattern[str], re.Pattern[str], re.Pa
             "i(?:'ve| have) been playing (?:the )?",
             f"i(?:'ve| have) played (?:the )?{_SINCE}",
         ),
-        _over("play"),
+        rule(f"{_NO_MORE.format('play', 'playing')} (?:the )?", f"{_DROPPED.format('play')}(?:the )?"),
         rule(rf"({_INSTRUMENTS}|{_GAMES})(?!\w)"),
     ),
     (
         PROFILE,
         "teaches",
-        rule(f"i{_OFTEN} teach ", f"{I_AM} teaching ", f"i(?:'ve| have) (?:been teaching|taught) {_SINCE}"),
-        _over("teach"),
+        rule(f"i{_OFTEN} teach ", f"{AM} teaching ", f"i(?:'ve| have) (?:been teaching|taught) {_SINCE}"),
+        rule(f"{_NO_MORE.format('teach', 'teaching')} ", _DROPPED.format("teach")),
         rule(f"({_SUBJECTS}|{_TAUGHT}|{_A_LANGUAGE}|{_INSTRUMENTS})(?!\\w)"),
     ),
     (
         INTEREST,
         "learning",
         rule(
-            f"{I_AM} (?:learning|studying|trying to learn|teaching myself) (?:the )?(?:how )?",
-            f"{I_HAVE} (?:been learning|started (?:learning|to learn)) (?:the )?(?:how )?",
+            f"{AM} (?:learning|studying|trying to learn|teaching myself) (?:the )?(?:how )?",
+            "i(?:'ve| have)(?: just| recently)? (?:been learning|started learning|started to learn) (?:the )?(?:how )?",
+            "i (?:just |recently )?started (?:learning|to learn) (?:the )?(?:how )?",
         ),
-        rule(_over("learn").pattern, f"{I_AM} (?:no longer|not) learning (?:the )?"),
+        rule(f"{_NO_MORE.format('learn', 'learning')} (?:the )?", f"{AM} (?:no longer|not) learning (?:the )?"),
         rule(f"({_A_LANGUAGE}|{_CODE}|{_INSTRUMENTS}|chess|{_SKILL})(?!\\w)"),
     ),
     (
         PROFILE,
         "studies",
-        rule(f"i{_OFTEN} study ", f"{I_AM} (?:studying|majoring in) "),
-        _over("study"),
+        rule(f"i{_OFTEN} study ", f"{AM} (?:studying|majoring in) "),
+        rule(f"{_NO_MORE.format('study', 'studying')} ", _DROPPED.format("study")),
         rule(rf"({_SUBJECTS})(?!\w)"),
     ),
 )
 """Of each kind: type, key, the words before it, those before what is over, and a pattern for what it may be."""
-_ENDS: Final = rule(OVER)
+_WHOLE: Final = (
+    rf"(?=\s*(?:[.,!;:){EMOJI}]|$|"
+    + any_of(
+        """and & any but so because since for in at on with by to as twice once three every now btw lol rn part-?time
+        part_time last mostly lately myself n cuz online too professionally competitively"""
+    )
+    + r"\b|& ))"
+)
+_ENDS: Final = rule(_WHOLE)
 _PASSING: Final = rule(
     r"[^.,;!?]{0,30}\b(?:today|tonight|tomorrow|right now|this (?:week|weekend|morning|evening|afternoon)|with fire"
     r"|(?:on|next) \w+day\b|in (?:this|the|my) (?:game|video|movie|film|story|dream|scene))\b"
@@ -105,7 +107,7 @@ _PASSING: Final = rule(
 _MORE: Final = rule(r"(?:, (?:and )?| and | & )(?:the )?")
 _AT_SCHOOL: Final = rule(
     rf"i (?:studied|study|did my (?:degree|phd|master's|bachelor's|masters))(?: {_SUBJECTS})? at ",
-    rf"{I_AM} (?:studying|doing (?:an?|my) (?:phd|master's|masters|msc|bachelor's|degree))(?: in)?"
+    rf"{AM} (?:studying|doing (?:an?|my) (?:phd|master's|masters|msc|bachelor's|degree))(?: in)?"
     r"(?: (?!at\b)[\w-]+){0,3} at ",
     r"i (?:have )?graduated(?: in \w+)? from ",
     r"i went to (?=(?:the )?(?-i:[A-Z])[^.,;!?]{1,40}\b(?-i:University|College|Polytechnic|State)\b)"
@@ -113,15 +115,23 @@ _AT_SCHOOL: Final = rule(
 )
 _LOOKS: Final = "(?:(?:old|used|second-?hand|new|red|blue|black|white|silver|grey|gray|green) )?"
 _DRIVE: Final = rule(rf"(?:{_WE} drive|(?:my|our) (?:(?:new|current|family) )?car(?: is|'s)) (?:an? |the )?{_LOOKS}")
-_RID_OF: Final = f"{WE_HAVE} (?:sold|scrapped|traded in|got rid of)"
-_DRIVE_NO_MORE: Final = rule(_over("drive").pattern, f"{_RID_OF} (?:my|our|the) {_LOOKS}")
+_DRIVE_NO_MORE: Final = rule(
+    f"(?:{_NO_MORE.format('drive', 'driving')} |{_DROPPED.format('drive')})(?:an? |the )?",
+    rf"(?:i|we)(?:'ve| have)?(?: (?:just|finally|now))? (?:sold|scrapped|traded in|got rid of) (?:my|our|the) {_LOOKS}",
+)
 _I_NOW: Final = rule(rf"i now\b|i{_OFTEN} drive [^.,;!?]{{2,40}} (?:now|these days|instead)\b")
-_SOLD: Final = rule(rf"{_RID_OF} (?:(?:my|our|the) (?:old )?car|(?P<it>it)){OVER}")
+_SOLD: Final = rule(
+    r"(?:i|we)(?:'ve| have)?(?: (?:just|finally|now))? (?:sold|scrapped|traded in|got rid of) "
+    rf"(?:(?:my|our|the) (?:old )?car|(?P<it>it)){_WHOLE}"
+)
 _NO_OTHER: Final = r"(?:(?!\b(?:my|our|his|her|an?|(?:and|but) the)\b)[^.!?\n])*"
 _HAPPENED: Final = any_of(
     "is was got gets kept keeps broke breaks died failed had has needed needs started stopped wouldn't didn't cost"
 )
-_BOUGHT_A: Final = f"{WE_HAVE} bought (?:ourselves |myself )?an? (?:new car, an? )?{_LOOKS}"
+_BOUGHT_A: Final = (
+    r"(?:i|we)(?:'ve| have)?(?: (?:just|finally|recently))? bought (?:ourselves |myself )?an? (?:new car, an? )?"
+    + _LOOKS
+)
 _THE_CAR: Final = rule(
     rf"(?:^|[.!?\n])\s*(?P<words>(?:(?:my|our) {_LOOKS}(?:car is an? {_LOOKS}{_CARS}\b"
     rf"|(?:car|(?P<car>(?-i:{_CARS}(?: [A-Z0-9][\w-]*){{0,2}}))) {_HAPPENED}\b)"
@@ -137,7 +147,7 @@ _BOUGHT: Final = rule(
     r"(?=\s*(?:[.!]|$|(?:last|this) (?:week|month|year|weekend)\b|yesterday\b|today\b|,? (?:and|so|but) (?:i|we)\b))"
 )
 """Who buys a car for themselves drives it; one for parts, or for a daughter, is another matter."""
-_CAR: Final = rule(rf"((?:(?:19|20)\d\d )?{_CARS}\b(?: (?!{_LINKS}\b)[\w-]+){{0,3}}?)(?! in (?!(?-i:[A-Z]))){OVER}")
+_CAR: Final = rule(rf"((?:(?:19|20)\d\d )?{_CARS}\b(?: (?!{_LINKS}\b)[\w-]+){{0,3}}?)(?! in (?!(?-i:[A-Z]))){_WHOLE}")
 _BORN: Final = rule(r"i was born (?:in|back in) ((?:19|20)\d\d)\b(?!s)")
 _COUNT: Final = any_of("two three four five six 2 3 4 5 6 both")
 _HOME: Final = any_of(
@@ -151,11 +161,11 @@ _ONE_AT_HOME: Final = (
     rf"{_HOME}(?: (?-i:[A-Z])\w+(?<!\bI))?"
 )
 _LIVE_WITH: Final = rule(
-    rf"(?:{_WE} live|{I_AM} living) with (?:my |our )?"
+    rf"(?:{_WE} live|{AM}(?: still| currently)* living) with (?:my |our )?"
     rf"({_ONE_AT_HOME}(?:(?:, | and |, and | & ){_ONE_AT_HOME})*)"
     rf"(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and (?:i|i'm|we|it|it's|my|he|she|they|have|work|need|am|that)"
     r"|but|so|in|at|near|now)\b))",
-    rf"{_WE} live (alone|by myself|on my own){OVER}",
+    rf"{_WE} live (alone|by myself|on my own)(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and|but|so|in|now)\b))",
 )
 _DAYS: Final = any_of(
     "day morning evening night week weekend afternoon weekday monday tuesday wednesday thursday friday saturday sunday"
@@ -181,7 +191,7 @@ _WHEN: Final = (
     r"|to (?:work|school)|early|late|alone|outdoors|\d+ ?(?:k|km|miles)"
     r"|for (?:an hour|\d+ minutes)|at (?:home|the gym|night))"
 )
-_HABIT_ENDS: Final = rf"{OVER}(?! with\b| and (?:leave|go)\b)(?<! run late)"
+_HABIT_ENDS: Final = rf"(?=\s*(?:[.,!;){EMOJI}]|$|(?:and|but|so|because|since)\b(?! (?:leave|go)\b)))(?<! run late)"
 _HABIT: Final = rule(
     rf"(?:i|we) (?:usually|normally|typically|generally|always|mostly) "
     rf"({_BY_ITSELF}(?: {_WHEN})+|{_WITH_MORE}(?: {_WHEN})*|skip (?:breakfast|lunch|dinner)|work from home)"
@@ -210,19 +220,19 @@ _ZONE: Final = (
 )
 _TIMEZONE: Final = rule(
     rf"my time ?zone is (?:the )?{_ZONE}\b(?! (?:in|on) the\b)",
-    rf"{I_AM} (?:in|on) (?:the )?{_ZONE} time(?: ?zone)?\b",
-    rf"{I_AM} (?:in|on) (?-i:(UTC|GMT|EST|CST|MST|PST|CET|BST|IST|JST)\b){OVER}",
+    rf"{AM} (?:in|on) (?:the )?{_ZONE} time(?: ?zone)?\b",
+    rf"{AM} (?:in|on) (?-i:(UTC|GMT|EST|CST|MST|PST|CET|BST|IST|JST)\b)(?=\s*(?:[.,!;]|$|(?:btw|so|and|but)\b))",
 )
 
 
 _CITIZEN: Final = rule(
     rf"i(?:'ve got| have got|{_OFTEN} (?:have|hold|travel on)) ((?:(?:an?|both|dual|valid) )*{_NATIONS}) "
-    rf"(?:passports?|citizenships?|nationality){OVER}",
-    rf"{I_AM} (an? {_NATIONS}) citizen{OVER}",
+    rf"(?:passports?|citizenships?|nationality){_WHOLE}",
+    rf"{AM} (an? {_NATIONS}) citizen{_WHOLE}",
 )
 _NO_CITIZEN: Final = rule(
     rf"i(?: no longer have|(?:'ve| have)? (?:gave up|given up|renounced)) (?:an?|my) ({_NATIONS}) "
-    rf"(?:passport|citizenship|nationality){OVER}",
+    rf"(?:passport|citizenship|nationality){_WHOLE}",
 )
 _NATION: Final = rule(_A_NATION)
 _MAY_TELL: Final = small(

@@ -9,7 +9,7 @@ from recollect.answers import FactType
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import Phrase, slug, thing, things
 from recollect.flow.facts.prose import Clause
-from recollect.flow.facts.wording import I_HAVE, OVER, any_of, lower, rule, word_set
+from recollect.flow.facts.wording import any_of, lower, rule, word_set
 
 INTEREST: Final[FactType] = "interest"
 
@@ -43,16 +43,17 @@ _DISLIKES: Final = rule(
 )
 _FAN: Final = rule(
     rf"{_AM}{_SO} an? (?:(?:big|huge|massive|lifelong|die-?hard|proud) )*((?-i:[A-Z])[\w'&-]*(?: [\w'&-]+){{0,2}}?) "
-    rf"(?:fan|supporter){OVER}"
+    r"(?:fan|supporter)(?=\s*(?:[.,!;)]|$|(?:and|but|so|since)\b))"
 )
 """Whose fan someone is: "a huge Liverpool fan"."""
 _BORING: Final = rule(
-    rf"i find ([\w-]{{2,20}}(?: [\w-]{{2,20}})?){_SO} (?:boring|dull|tedious|disgusting|annoying){OVER}"
+    rf"i find ([\w-]{{2,20}}(?: [\w-]{{2,20}})?){_SO} (?:boring|dull|tedious|disgusting|annoying)"
+    r"(?=\s*(?:[.,!;)]|$|and\b))"
 )
 _LIKES_NO_MORE: Final = rule(
     "i no longer (?:like|love|enjoy) ",
     r"i used to (?:like|love|enjoy) (?=[^.;!?]{2,40} but (?:not|i don't) (?:[^.;!?]{0,20} )?any ?more\b)",
-    f"{I_HAVE} (?:stopped|quit) (?:liking|loving|enjoying) ",
+    "i(?:'ve| have)? (?:stopped|quit) (?:liking|loving|enjoying) ",
     f"{_AM} no longer (?:into|interested in|an? fan of|fond of) ",
 )
 _OR: Final = rule(",? or ")

@@ -32,7 +32,7 @@ _BEGINS_NAMES: Final = word_set("st ft mt")
 _NO_NAMES: Final = word_set(
     """i i'm i've i'd i'll monday tuesday wednesday thursday friday saturday sunday january february march april june
     july august september october november december christmas easter english god ok yes no the a an my your his her he
-    she it we we've we're they you if people whoever user users that this there here what who how where when why"""
+    she it we they you if people whoever user users that this there here what who how where when why"""
 )
 _MAY_BE_NAMES: Final = word_set("april june")
 _SMALL_NAME: Final = re.compile(r"[a-z]{2,15}(?=\s*(?:[.,!;)]|$|(?:and|but|btw|who)\b))")

@@ -16,12 +16,14 @@ from recollect.flow.facts.people import KEYS, SEEN
 from recollect.flow.facts.places import PLACE
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.voice import GAP
-from recollect.flow.facts.wording import HOUR, I_HAVE, LATELY, WE_ARE, any_of, lower, rule
+from recollect.flow.facts.wording import HOUR, any_of, lower, rule
 
 ACTION: Final[FactType] = "action_item"
 MAX_WORDS: Final = 15
 
 _WE: Final = "(?:i|we)(?: (?:really|still|also))?"
+_ALSO: Final = "(?: (?:also|actually|currently|now|still|already|just))*"
+_WE_ARE: Final = f"(?:i'm|i am|we're|we are){_ALSO}"
 _REMIND: Final = rule(
     "(?:(?:can|could|will|would) you )?(?:please )?remind me "
     r"(?:to |about |that i (?:have|need) to |(?=(?:on|tomorrow|today|tonight|next|in|this)\b[^.!?,]{0,30}\bto\b))",
@@ -40,8 +42,8 @@ _DID: Final = {
 _ERRANDS: Final = sorted({*_DID.values()} - {"do", "make", "read", "write"})
 _MUST: Final = rule(
     f"{_WE} (?:need to|have to|must|plan to|intend to|promised to|have got to|gotta) |(?:i|we)'ve (?:got )?to |gotta ",
-    rf"{WE_ARE} (?:planning to|planning on|going to|supposed to|scheduled to) (?!(?:be|an?|the|my)\b)(?=(?-i:[a-z]))",
-    f"{WE_ARE} planning ",
+    rf"{_WE_ARE} (?:planning to|planning on|going to|supposed to|scheduled to) (?!(?:be|an?|the|my)\b)(?=(?-i:[a-z]))",
+    f"{_WE_ARE} planning ",
     rf"(?:i'll|i will|we'll|we will) (?=(?:{'|'.join(_ERRANDS)})\b(?! you\b))",
 )
 _NO_DEED: Final = rule(
@@ -76,14 +78,14 @@ _NO_MORE_SAID: Final = rule(r",?(?: at)?(?: \d[\d:.]*(?: ?[ap]m)?)?\s*(?:[.,!;]|
 _HANDED_IN: Final = any_of("thesis dissertation essay paper report assignment homework project application")
 _BEGINS: Final = any_of("leaves starts begins takes_place")
 _HAVE_EVENT: Final = rule(
-    rf"(?:i|we)(?:{LATELY} have|(?:'ve| have){LATELY} got) (?:an? |my |our )?(?!no )(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b)",
+    rf"(?:i|we)(?:{_ALSO} have|(?:'ve| have){_ALSO} got) (?:an? |my |our )?(?!no )(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b)",
     rf"(?:my|our) (?:next )?(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b{_WHERE} (?:is|{_BEGINS})\b)",
     rf"(?:my|our) (?=(?:[\w'-]+ ){{0,2}}{_EXPIRES}\b)",
-    rf"{WE_ARE} (?:training|preparing|studying|revising) for (?:an? |my |our |the )?(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b)",
+    rf"{_WE_ARE} (?:training|preparing|studying|revising) for (?:an? |my |our |the )?(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b)",
     rf"(?:my|our) (?=(?:[\w'-]+ ){{0,2}}{_HANDED_IN} is due\b)",
 )
 _BOOKED: Final = rule(
-    rf"(?:i|we)(?:'ve| have){LATELY} (?:booked|scheduled|arranged|set up|made) "
+    rf"(?:i|we)(?:'ve| have){_ALSO} (?:booked|scheduled|arranged|set up|made) "
     rf"(?:an? |my |our )?(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b)",
     rf"(?:i|we)(?: just)? (?:booked|scheduled|arranged) (?:an? |my |our )?"
     rf"(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b[^.,;!?]{{0,40}} for (?:\d|{MONTH}|next|tomorrow))",
@@ -159,8 +161,8 @@ _NO_PLAN: Final = (
 _GOING_ON: Final = frozenset({"see", "take", "run", "present", "have", "give", "throw", "join"})
 _TODAY: Final = rule(r"\btoday\b")
 """What someone has or sees today is mostly no plan: they have it already."""
-_DOING: Final = rule(rf"(?:{WE_ARE}|(?:i|we)(?:'ll| will) be) ({'|'.join(_VERBS)})\b{_NO_PLAN}")
-_OFF_TO: Final = rule(rf"{WE_ARE} off to (?!(?:bed|sleep|work|school|the races)\b|an? (?:[\w-]+ )?start\b)")
+_DOING: Final = rule(rf"(?:{_WE_ARE}|(?:i|we)(?:'ll| will) be) ({'|'.join(_VERBS)})\b{_NO_PLAN}")
+_OFF_TO: Final = rule(rf"{_WE_ARE} off to (?!(?:bed|sleep|work|school|the races)\b|an? (?:[\w-]+ )?start\b)")
 _DO: Final = rule(
     "(?:i|we) (fly|leave|travel) (?:to|for) ",
     r"i(?:'ll| will)? (start) "
@@ -169,10 +171,10 @@ _DO: Final = rule(
 )
 _START: Final = rule(
     rf"i(?:'ll| will)? start (?=(?:on|in|next|tomorrow|{WEEKDAY})\b)",
-    f"{I_HAVE} (?:got|landed|took|taken|accepted|signed) (?:the|an?|my) "
+    "i(?:'ve| have)?(?: just| finally)? (?:got|landed|took|taken|accepted|signed) (?:the|an?|my) "
     r"(?:[\w-]+ )?(?:job|position|role|offer|contract) (?:at|from|with) "
-    r"(?P<firm>(?-i:[A-Z])[^.,;!?]{1,24}?)[.,!]* (?:starting|to start) "
-    rf"(?=(?:on|in|next|tomorrow|{WEEKDAY}|{MONTH})\b)",
+    r"(?P<firm>(?-i:[A-Z])[^.,;!?]{1,24}?),? (?:starting|to start) "
+    r"(?=(?:on|in|next|tomorrow)\b)",
 )
 _HIRED_BY: Final = rule(
     r"\b(?:signed (?:on )?with|joining|(?:offer|letter|contract) (?:from|with)|(?:job|position|role) (?:at|with)) "
@@ -262,7 +264,7 @@ def _dated(clause: Clause, start: int = 0, day: date | None = None) -> Iterator[
         yield from _item(clause, match.end(), dated=True, verb="go to", day=day)
     elif match := _DO.match(text, start):
         yield from _item(clause, match.start(match.lastindex or 1), dated=True, day=day)
-    elif match := _START.match(text, start):
+    elif " start" in text and (match := _START.match(text, start)):
         yield from _start(clause, match)
     elif clause.first and (match := _EVENT_ALONE.match(text)):
         when = _days(text[match.end() :], clause.at.date())

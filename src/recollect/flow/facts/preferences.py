@@ -10,7 +10,7 @@ from recollect.flow.facts.phrases import LINKED, Phrase, name, thing
 from recollect.flow.facts.profile import LANGUAGE
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.wishes import CAN_YOU, PREFERENCE, TOOLS, wishes
-from recollect.flow.facts.wording import OVER, WE_HAVE, any_of, lower, rule
+from recollect.flow.facts.wording import any_of, lower, rule
 
 _WANT: Final = (
     rf"(?:{CAN_YOU})?"
@@ -111,10 +111,10 @@ _STACK: Final = rule(
     "(?:my|our) (?:(?:tech|current|work) )*stack(?: at work| right now)?"
     "(?:(?: is| includes| consists of):?|:) (?:mostly |mainly )?"
 )
-_ENDS: Final = rule(OVER)
+_LISTED: Final = rule(r"\s*(?:[.,!;)&]|$|(?:and|with|on|plus|for|at)\b)")
 _SMALL_TOOL: Final = rule(
     rf"(?:an )?({TOOLS}(?: v?\d(?:[\d.]*\d)?)?)"
-    rf"(?:{OVER}|(?= (?:daily|here|not|w/)))"
+    r"(?=\s*(?:[.,!;)]|$|(?:and|but|btw|for|on|at|w/|with|every|daily|mostly|now|as|because|so|here|not|to|last)\b|w/))"
     r"(?! (?:for|to) (?:this|that|the)\b)"
 )
 _USED: Final = rule(
@@ -127,8 +127,12 @@ _USES_NO_MORE: Final = rule(
     "(?:i|we)(?: no longer use|(?:'ve| have)? stopped using) ",
     r"(?:i|we) (?:don't|do not) use (?=[^.,;!?]{2,40} any ?more\b)",
 )
-_SWITCHED: Final = rule(f"{WE_HAVE} (?:switched (?:over )?(?=from |to )|migrated (?=from ))")
-_REPLACED: Final = rule(f"{WE_HAVE} (?:dropped|ditched|replaced|swapped) ")
+_SWITCHED: Final = rule(
+    "(?:i|we)(?:'ve| have)?(?: just| recently)? (?:switched (?:over )?(?=from |to )|migrated (?=from ))"
+)
+_REPLACED: Final = rule(
+    "(?:i|we)(?:'ve| have)?(?: (?:just|recently|now|finally))? (?:dropped|ditched|replaced|swapped) "
+)
 _FOR: Final = rule(" (?:for|with) ")
 _FROM, _TO = rule("from "), rule(" ?to ")
 
@@ -208,7 +212,7 @@ def _small_tool(text: str, start: int) -> Phrase | None:
 def _in_stack(text: str, start: int) -> Phrase | None:
     """A tool of a list of tools, whatever it is called."""
     tool = _tool(text, start)
-    return tool if tool and _ENDS.match(text, tool.end) else None
+    return tool if tool and _LISTED.match(text, tool.end) else None
 
 
 def _tool(text: str, start: int) -> Phrase | None:

@@ -12,13 +12,18 @@ from recollect.flow.ahead import ahead
 from recollect.flow.days import written
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import Phrase, name, place_name
-from recollect.flow.facts.places import PLACE
 from recollect.flow.facts.prose import Clause
-from recollect.flow.facts.wording import EMOJI, I_AM, I_HAVE, LATELY, WE_ARE, WE_HAVE, any_of, lower, rule
+from recollect.flow.facts.wording import EMOJI, any_of, lower, rule
 from recollect.flow.when import periods
 
 PROFILE: Final[FactType] = "user_profile"
 STOP: Final = rf"(?=\s*(?:[.,!;:(){EMOJI}]|$|and\b(?! (?:over|under|up|above))|but\b))"
+
+LATELY: Final = (
+    f"(?: {any_of('just recently now finally since already currently also still actually usually mostly later then')})*"
+)
+AM: Final = f"i(?:'m| am)(?: {any_of('now currently still also actually originally just already')})*"
+_HAVE: Final = f"(?:i|we)(?:'ve| have)?{LATELY}"
 
 NATIONS: Final = any_of(
     """american british english irish scottish welsh french german italian spanish portuguese dutch belgian swiss
@@ -39,46 +44,54 @@ NO_NAME: Final = rule(
     )
     + r"\b",
 )
-_WITH: Final = r"(?: here| on my own| alone| near the [\w-]+| with (?:my|our|an?|two|three|\d)(?: [\w-]+){1,4}?)?"
+_HOME: Final = (
+    r"(?: here| on my own| alone| by myself| near the [\w-]+| with (?:my|our|an?|two|three|\d)(?: [\w-]+){1,4}?)?"
+)
 _LIVE: Final = rule(
-    rf"(?:i|we){LATELY} (?:live|reside){_WITH} in (?:an? (?:[\w-]+ ){{1,3}}in )?",
-    f"{WE_ARE} (?:living|based|settled|located|residing) (?:in|at) ",
-    r"(?:i've|i have|we've|we have) (?:been living in |lived in (?=[^,.;]{2,40} (?:since|for|all my life)\b))",
+    rf"(?:i|we){LATELY} (?:live|reside){_HOME} in (?:an? (?:[\w-]+ ){{1,3}}in )?",
+    f"(?:i'm|i am|we're|we are){LATELY} (?:living|based|settled|located|residing) (?:in|at) ",
+    r"(?:i've|i have|we've|we have) lived in (?=[^,.;]{2,40} (?:since|for|all my life)\b)",
     r"(?:i|we) live at \d[^,.;!?]{2,40}?,? in ",
     "as someone (?:who lives|living) in ",
-    "(?:my|our) (?:home|flat|apartment) is in ",
-    rf"{I_AM} in (?=(?-i:[A-Z])[\w ,-]{{2,30}} (?:these days|nowadays)\b)",
+    "(?:my|our) (?:home|house|flat|apartment) is in ",
+    "(?:i've|i have|we've|we have) been living in ",
+    rf"{AM} in (?=(?-i:[A-Z])[\w ,-]{{2,30}} (?:these days|nowadays)\b)",
 )
 _MOVED: Final = rule(
-    f"{WE_HAVE} (?:moved|relocated)(?: (?:back|over|here|away|down|up))?(?: from (?P<old>[^,.;]{{2,40}}?))? to ",
-    rf"{WE_HAVE} moved into (?:an?|our) (?:[\w-]+ ){{0,2}}(?:flat|apartment|house|home|place|studio|condo) in ",
+    f"{_HAVE} (?:moved|relocated)(?: (?:back|over|here|away|down|up))? to ",
+    rf"{_HAVE} moved into (?:an?|my|our|the) (?:[\w-]+ ){{0,2}}(?:flat|apartment|house|home|place|studio|condo) in ",
+    f"i(?:'ve| have)?{LATELY} (?:moved|relocated)(?: (?:back|over|here))? from [^,.;]{{2,40}}? to ",
 )
 _A_WHILE: Final = (
-    r"for (?:the|(?:an?|one|two|three|four|five|six|\d+|several|a few|a couple of)) "
+    r"for (?:the|(?:just |only |about )?(?:an?|one|two|three|four|five|six|\d+|several|a few|a couple of)) "
     r"(?:days?|nights?|weeks?|weekend|months?|years?|summer|winter|spring|autumn|semester|term|season|while|bit|time)"
 )
 _SEASONS: Final = "week weekend month summer winter spring autumn fall semester term season"
 _SEASON: Final = any_of(_SEASONS)
 _WITHIN: Final = r"(?:(?! (?:and|but|so|because|since|as of|which|where|who|to)\b)[^,.;!?\x00]){0,40}?"
 _PASSING: Final = rule(
-    rf"{_WITHIN} (?:(?:this|for the|during the) {_SEASON}|today|tonight|until|till|unless|when|half (?:of )?the year"
-    r"|in (?:training|spirit|the shower|my dreams|another life)|at heart|by training)\b",
-    r"[^.;!?\x00]{0,40} (?:and|but) (?:then )?(?:left|retired|quit|(?:came|moved) back)\b"
+    rf"{_WITHIN} (?:this {_SEASON}|for the {_SEASON}|during the {_SEASON}|today|tonight|until|till|unless|when(?:ever)?"
+    r"|half (?:of )?the (?:time|year)|in (?:training|spirit|the shower|my dreams|another life)|at heart"
+    r"|by (?:training|education))\b",
+    r"[^.;!?\x00]{0,40} (?:and|but) (?:then )?(?:left|retired|quit|came back|moved back)\b"
     r"(?=\s*[.,!;]|$| (?:in|after|again|there|it)\b)",
 )
 """What says after a place, a firm or a profession that it is not for good: "this week", "until May"."""
 _NOW: Final = (*(f" this {when}" for when in _SEASONS.split()), " today")
 _BEGUN: Final = rule(r".*\b(?:moved|relocated|started|joined|became|promoted|got|began|first day)\b")
-_NOT_FOR_GOOD: Final = rule(rf"\s*(?:when|as an? (?:kid|child|teen\w*|student)|until|before|{_A_WHILE})\b")
+_NOT_FOR_GOOD: Final = rule(
+    rf"\s*(?:when|as an? (?:kid|child|teen\w*|student)|until|before|{_A_WHILE}|,? ?but (?:then )?(?:moved|came|went))\b"
+)
 _LEFT_PLACE: Final = rule(
-    r"(?:i|we) (?:no longer live|(?:don't|do not) live) in (?=(?-i:[A-Z]))"
-    r"(?![^.,;!?]* (?:full-time|all year|permanently)\b)",
-    f"{WE_HAVE} (?:moved (?:out of|away from)|(?:moved|relocated) from) ",
+    "(?:i|we) no longer live in ",
+    r"(?:i|we) (?:don't|do not) live in (?=(?-i:[A-Z]))(?![^.,;!?]* (?:full-time|all year|permanently)\b)",
+    "(?:i|we)(?:'ve)? moved (?:out of|away from) ",
+    rf"{_HAVE} (?:moved|relocated) from (?=.{{2,60}}? to\b)",
 )
 _LASTING: Final = frozenset({"place", "company", "role"})
 _TO: Final = rule(" to ")
 _FROM: Final = rule(
-    f"{I_AM} from ",
+    f"{AM} from ",
     "i (?:originally )?come from ",
     r"i (?:was (?:born and raised|born(?: in \d{4})?|raised)|grew up) in ",
 )
@@ -100,11 +113,12 @@ NUMBER: Final = rf"(\d{{1,3}}|{'|'.join(sorted(_NUMBERS, key=len, reverse=True))
 """How old someone is, in digits or in words."""
 
 _AGE: Final = rule(
-    rf"(?:{I_AM}|{I_HAVE} turned) {NUMBER}(?: years?[- ]old| yo| y/o)?(?: (?:fe)?male)?"
-    rf"(?: now| today| yesterday| (?:last|this|since) \w+| (?:in|on) \w+|,? not \d+)?(?: actually)?"
+    rf"(?:{AM}|i(?:'ve)? (?:just |recently )?turned) {NUMBER}(?: years?[- ]old| yo| y/o)?(?: (?:fe)?male)?"
+    rf"(?: now| today| yesterday| (?:last|this|since) \w+|,? not \d+)?(?: actually)?"
     rf"(?:{STOP}|(?= (?:so(?! (?:far|much|many))|btw|lol)\b))",
+    rf"i(?:'ve)? (?:just |recently )?turned {NUMBER} (?:in|on) \w+{STOP}",
     r"i \((\d\d) ?[mf]\)",
-    rf"{I_AM} an? (\d{{1,3}})[- ]years?[- ]old (?=(?:\w+ )?(?:male|female|man|woman|guy|girl|boy|person)\b)",
+    rf"{AM} an? (\d{{1,3}})[- ]years?[- ]old (?=(?:\w+ )?(?:male|female|man|woman|guy|girl|boy|person)\b)",
 )
 _BIRTHDAY: Final = rule(
     r"my (?:birthday|bday|b-day)(?: is|'s)(?: on)?(?: the)? ",
@@ -129,7 +143,7 @@ LANGUAGE: Final = rule(rf"((?:British |American |Brazilian )?{LANGUAGES})\b")
 _SPEAK: Final = rule(
     "i (?:also )?speak (?:fluent |some |a little |basic |both )?",
     "my (?:native|first) language is |my mother tongue is ",
-    rf"{I_AM} (?:fluent in |a native speaker of |an? (?:native )?(?={LANGUAGES} speaker\b))",
+    rf"i(?:'m| am) (?:fluent in |a native speaker of |an? (?:native )?(?={LANGUAGES} speaker\b))",
 )
 _AND_SPEAK: Final = rule("(?:,? and|,) (?:also )?(?:fluent |some |a little |a bit of |basic )?")
 
@@ -172,16 +186,11 @@ def _places(clause: Clause) -> Iterator[Found]:
         yield home
         yield from read_after(clause, BASED, place_name, "place", home.span[1] - clause.offset)
     if (match := _MOVED.match(clause.text)) and (where := place_name(clause.text, match.end())):
-        if _NOT_FOR_GOOD.match(clause.text, where.end) or (match["old"] and not _known(match["old"], where.text)):
+        if _NOT_FOR_GOOD.match(clause.text, where.end):
             return
         around = clause.text[where.end : where.end + 60], clause.before[0][-60:]
         since = next(filter(None, (_began(words, clause.at.date()) for words in around)), None)
         yield found(clause, PROFILE, "place", where.text, where.end, since=since)
-
-
-def _known(*names: str) -> bool:
-    """Whether one of these is known to be a place: one moves from firm to firm, and from tool to tool, too."""
-    return any(PLACE.match(name.lower()) for name in names)
 
 
 def _began(words: str, today: date) -> date | None:

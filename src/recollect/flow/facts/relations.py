@@ -26,8 +26,8 @@ from recollect.flow.facts.people import (
 from recollect.flow.facts.phrases import Phrase, given, name, slug
 from recollect.flow.facts.profile import NO_NAME, NUMBER, PROFILE, STOP, read_after, years
 from recollect.flow.facts.prose import NAMES_THEM, Clause
-from recollect.flow.facts.someone import FIRED, GOT, STILL, YEARS_OLD, about, each_about
-from recollect.flow.facts.wording import I_HAVE, LATELY, OVER, WE_ARE, WE_HAVE, any_of, lower, rule, small
+from recollect.flow.facts.someone import FIRED, GOT, STILL, WHEN, YEARS_OLD, about, each_about
+from recollect.flow.facts.wording import any_of, lower, rule, small
 
 _KIN: Final = PEOPLE - {*FRIENDS.values(), *COUPLES.values(), *SEEN.values()}
 _WHO: Final = f"({'|'.join(sorted(KEYS, key=len, reverse=True))})"
@@ -42,7 +42,10 @@ _KIND: Final = (
 
 _MY: Final = rule(rf"(?:my|our) {_KIND}{_WHO}(?:\b|(?=s (?:name|called|birthday)\b))")
 _MENTIONED: Final = rule(rf"\b(?:my|our) {_KIND}{_WHO},? (?=(?-i:[^\W\d_a-z]))")
-_OWN: Final = small("my |our ")
+_OWN: Final = re.compile("my |our ")
+_MAY_TELL: Final = small(
+    " (?:is|lives|resides|moved|relocated|works|turns|turned|became|no longer|left|quit|lost|got|was|retired)\\b|'s "
+)
 _WHO_IS: Final = rule(r",? who\b")
 _NAMING: Final = rule(r"\bnam(?:e|ed|ing) $")
 _LATELY: Final = r"(?: (?:today|yesterday|recently|(?:last|this) \w+))?"
@@ -102,19 +105,26 @@ _DIED: Final = rule(
     rf"{STILL} (?:died|passed away|is dead)\b(?! (?:laughing|inside|of laughter|a little|down|off|out)\b)"
     rf"(?! in (?:\w+ ){{1,2}}{_TOLD}\b)"
 )
-_QUIT: Final = rule(rf"{STILL} (?:left (?:the|our) (?:company|firm|team)|quit|resigned|retired|{FIRED}){OVER}")
-_MOVED_OUT: Final = rule(rf"{STILL} moved out{OVER}")
-_WE_PARTED: Final = rule(rf" and {I_HAVE}(?: (?:got|are))? (?:divorced|separated|split up|broke up|broken up){OVER}")
-_PARTED: Final = rule(rf"{STILL} (?:left|dumped|divorced|broke up with) me{OVER}", _WE_PARTED.pattern)
+_QUIT: Final = rule(rf"{STILL} (?:left (?:the|our) (?:company|firm|team)|quit|resigned|retired|{FIRED}){WHEN}")
+_MOVED_OUT: Final = rule(rf"{STILL} moved out{WHEN}")
+_WE_PARTED: Final = rule(
+    rf" and i(?:'ve| have)?(?: {any_of('just recently finally now got are have officially')})*"
+    rf" (?:divorced|separated|split up|broke up|broken up){WHEN}"
+)
+_PARTED: Final = rule(rf"{STILL} (?:left|dumped|divorced|broke up with) me{WHEN}", _WE_PARTED.pattern)
 _LOST: Final = rule(_DIED.pattern, _WE_PARTED.pattern)
-_PARTING: Final = rf"{I_HAVE} (?:broke up with|broken up with|split up with|separated from|divorced|dumped) "
+_PARTING: Final = (
+    rf"i(?:'ve| have)?(?: {any_of('just recently finally')})* (?:broke up with|broken up with|split up with"
+    "|separated from|divorced|dumped) "
+)
 _I_PARTED: Final = rule(rf"{_PARTING}my {_WHO}\b")
 _PARTED_FROM: Final = rule(rf"{_PARTING}(?=(?-i:[^\W\d_a-z]))")
 _DIVORCED: Final = rule(
-    rf"{WE_ARE} divorced(?: now)?{OVER}",
-    rf"{WE_HAVE} (?:divorced|(?:got|gotten) (?:a divorce|divorced)){OVER}",
+    rf"(?:i'm|i am|we're|we are)(?: {any_of('now newly recently officially')})* divorced(?: now)?{WHEN}",
+    rf"(?:i|we)(?:'ve| have)?(?: {any_of('just recently finally officially')})* "
+    rf"(?:divorced|(?:got|gotten) (?:a divorce|divorced)){WHEN}",
 )
-_BROKE_UP: Final = rule(rf"we(?:'ve| have)?{LATELY} (?:broke|broken) up{OVER}")
+_BROKE_UP: Final = rule(rf"we(?:'ve| have)?(?: {any_of('just recently finally')})* (?:broke|broken) up{WHEN}")
 _OF_OTHERS: Final = rule(r"\b(?:ex|band|group|first|college|uni|university|school|dated|had an?|used to)\b")
 """What tells that "we broke up" is said of others than a partner of today."""
 _AGAIN: Final = rule(r".*\b(?:back together|made up|together again|remarried)\b")
@@ -124,7 +134,7 @@ _PUT_DOWN: Final = rule(rf"(?:i|we) had to put (?:(?:my|our) {_KIND}{_WHO},? )?(
 _DOWN: Final = rule(",? (?:down|to sleep)\\b")
 _PET: Final = f"(?:my|our) {_KIND}({'|'.join(PETS)})"
 _GAVE: Final = rule(
-    rf"{WE_HAVE} (?:gave|given|(?:had|have had) to give) "
+    rf"(?:i|we)(?:'ve| have)?(?: (?:just|recently|sadly))? (?:gave|given|(?:had|have had) to give) "
     rf"(?:{_PET}(?: |,? (?=(?-i:[A-Z])))|(?=(?-i:[A-Z])))"
 )
 _AWAY: Final = rule(r",? ?(?:away|up for adoption|back to the shelter)(?=\s*(?:[.,!;]|$)|,? (?:because|last|to an?)\b)")
@@ -161,18 +171,18 @@ def relations(clause: Clause) -> Iterator[Found]:
 def in_passing(clause: Clause) -> Iterator[Found]:
     """Who a clause says is gone, by name alone, whom it names in passing, or what it says of someone by name."""
     text = clause.text
-    who = name(text, 0, most=2) if text[:1].isupper() else None
+    who, words = name(text, 0, most=2) if text[:1].isupper() else None, text.casefold()
     if gone := _called(text, who):
         yield found(clause, PROFILE, f"{CALLED}:{slug(gone[0])}", gone[0], gone[1], ended=True)
-    elif _OWN.search(text.casefold()):
+    elif _OWN.search(words):
         match = _IS_MY.match(text, who.end) if who else None
         of_mine = match is not None and (KEYS[lower(match[1])] in _KIN or _TITLED.match(text) is not None)
         if who and match and of_mine and clause.first and not _is_no_name(text, 0):
             yield found(clause, PROFILE, _key(match[1], who), who.text, match.end())
         else:
             yield from _mentioned(clause)
-    elif who and (said := list(each_about(clause, f"{CALLED}:{slug(who.text)}", who.end))) and clause.first:
-        yield from said
+    elif who and _MAY_TELL.search(words, who.end) and clause.first:
+        yield from each_about(clause, f"{CALLED}:{slug(who.text)}", who.end)
 
 
 def _have(clause: Clause, first: re.Match[str]) -> Iterator[Found]:

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from recollect.flow.facts.food import ALLERGIC, DIETS
+from recollect.flow.facts.food import ALLERGIC, DIETS, EATS
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import firm, place_name, things
 from recollect.flow.facts.profile import NUMBER, PROFILE, STOP, birthday, lasts, read_after, years
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
-from recollect.flow.facts.wording import OVER, WE_HAVE, any_of, lower, rule
+from recollect.flow.facts.wording import EMOJI, any_of, lower, rule
 from recollect.flow.facts.work import AS_ROLE
 
 YEARS_OLD: Final = "(?:[- ]years?[- ]old| ?yo) "
@@ -20,7 +20,7 @@ STILL: Final = (
     "(?:(?:,| and)(?: he| she| they| who)?| who)?"
     f"(?: {any_of('now still currently just recently also has both already')})*"
 )
-GOT: Final = f"{WE_HAVE} (?:have|got|adopted)"
+GOT: Final = f"(?:i|we)(?:'ve| have)?(?: {any_of('also just recently')})* (?:have|got|adopted)"
 _OLD: Final = rule(rf"(?:my|our|{GOT} an?) (\d{{1,2}}){YEARS_OLD}")
 _BORN: Final = rule(
     "(?:'s birthday is|'s birthday's)(?: on)?(?: the)? ", f"(?: turns| will turn| is turning) {NUMBER} on (?:the )?"
@@ -30,18 +30,23 @@ _LIVES: Final = rule(
     f"{STILL} (?:moved|relocated)(?: (?:back|over))?(?: from [^,.;]{{2,40}}?)? to ",
 )
 _LEFT: Final = rule(r" no longer lives in | (?:doesn't|does not) live in (?=(?-i:[A-Z]))")
+WHEN: Final = (
+    rf"(?=\s*(?:[.,!;:()\u2026{EMOJI}]|$|"
+    + any_of("and but in on last this yesterday recently after because since so two three for_good a_few a_couple")
+    + r"\b|(?:a|one|\d+) (?:day|week|month|year)))"
+)
 FIRED: Final = "(?:got|was|has been) (?:fired|sacked|laid off|let go|made redundant)"
 _AND_IS: Final = f"(?:{STILL}(?: is|'s)|,? and)"
-_EATS: Final = rule(rf"{_AND_IS} (?:an? )?(?:strict |lifelong )?{DIETS}{OVER}")
+_EATS: Final = rule(rf"{_AND_IS} (?:an? )?(?:strict |lifelong )?{DIETS}{EATS}")
 _ALLERGIC: Final = rule(rf"{_AND_IS}{ALLERGIC}", "'s allergy is to ")
 _WORKS: Final = rule(f"{STILL} (?:works|is working|started working|started) (?:at|for) ")
 _WORKS_NO_MORE: Final = rule(
     r" no longer works (?:at|for) | (?:doesn't|does not) work (?:at|for) (?=.{1,60}\bany ?more\b)",
-    rf"{STILL} (?:left|quit)(?: (?:his|her|their) job at)? (?=(?-i:[A-Z][\w'-]*(?: [A-Z&][\w'-]*)*){OVER})",
+    rf"{STILL} (?:left|quit)(?: (?:his|her|their) job at)? (?=(?-i:[A-Z][\w'-]*(?: [A-Z&][\w'-]*)*){WHEN})",
 )
 _JOBLESS: Final = rule(
-    rf"{STILL} (?:(?:quit|lost|left) (?:his|her|their) job|{FIRED}|retired){OVER}",
-    rf"{STILL}(?: is|'s)(?: now)? (?:retired|unemployed|out of work){OVER}",
+    rf"{STILL} (?:(?:quit|lost|left) (?:his|her|their) job|{FIRED}|retired){WHEN}",
+    rf"{STILL}(?: is|'s)(?: now)? (?:retired|unemployed|out of work){WHEN}",
 )
 _IS_A: Final = rule(f"{STILL}(?: works as| is|'s| became) (?:an? |the )", ", (?:an? |the )")
 _AT: Final = rule(" (?:at|for) ")

@@ -72,19 +72,24 @@ _SPEAKER: Final = any_of(
     """character scene persona bio user human assistant system q a question answer speaker narrator interviewer
     interviewee tweet caption slogan lyrics dialogue candidate applicant customer client patient caller agent"""
 )
-_PRETENDED: Final = re.compile(
-    r"(?:^|[.!?,:;\n]\s{0,9}|\b(?:and|so|now|but|please|ok|okay) )(?:please )?(?:"
-    r"you(?: are|'?re) (?:(?:now )?(?:an?|the|my|going to)\b|(?-i:[A-Z]))"
-    r"|(?:act|behave) (?:as|like)\b|rp\b|let'?s (?:play|pretend|role|imagine|say|assume|suppose)\b"
+_PRETENDING: Final = (
+    r"(?:act|behave) (?:as|like)\b|rp\b|let'?s (?:play|pretend|role|imagine|say|assume|suppose)\b"
     r"|i want you to (?:act|play|be|pretend|imagine|take|write)\b|say (?:i|my|we)\b|what if\b|as if\b|e\.g\."
     r"|(?:pretend|imagine|role-?play|suppose|supposing|assume|assuming|hypothetically|for example|once upon a time)\b"
-    rf"|in (?:my|the|this|an?|our) (?:[\w&]+ )?{FICTION}\b"
+    r"|in (?:my|the|this|an?|our) (?:[\w&]+ )?"
+    rf"{FICTION}\b"
     r"|for (?:the (?:sake|purposes?) of|this (?:game|scenario|exercise|role))\b|(?:first|opening) line\b"
-    rf"|{_SPEAKER}(?: \d)?:|as an ai\b)",
+    rf"|{_SPEAKER}(?: \d)?:|as an ai\b"
+)
+_PRETENDED: Final = re.compile(
+    r"(?:^|[.!?,:;\n]\s{0,9}|\b(?:and|so|now|but|please|ok|okay) )(?:please )?"
+    r"(?:you are (?:now )?(?:an?|the|my|going to)\b|you'?re (?:now )?(?:an?|the|my|going to)\b"
+    rf"|(?-i:[Yy]ou(?: are|'?re) [A-Z])|{_PRETENDING})",
     re.MULTILINE | re.IGNORECASE,
 )
+_MAY_PRETEND: Final = small(rf"you are|you'?re|{_PRETENDING}")
 _MAY_COME: Final = small(r"[:\n]|this|these|following|below|here| it\b")
-"""What the next rule can't do without, in small letters: it takes long, and most messages have none of it."""
+"""What the rules that take long can't do without, in small letters: most messages have none of it."""
 
 
 def own_words(text: str) -> str:
@@ -93,12 +98,12 @@ def own_words(text: str) -> str:
     for needs, pattern in _TAKEN_OUT:
         if not needs or any(need in prose for need in needs):
             prose = pattern.sub(lambda match: _blank(match[0]), prose)
-    cut = len(prose)
-    if match := _PRETENDED.search(prose):
+    small, cut = prose.casefold(), len(prose)
+    if _MAY_PRETEND.search(small) and (match := _PRETENDED.search(prose)):
         cut = match.start()
     if match := _HEADER.search(prose, 0, cut):
         cut = match.start()
-    if _MAY_COME.search(prose.casefold()) and (match := _HERE_COMES_TEXT.search(prose, 0, cut)):
+    if _MAY_COME.search(small) and (match := _HERE_COMES_TEXT.search(prose, 0, cut)):
         cut = match.end()
     return _without_verse(prose[:cut] + GAP * (len(prose) - cut))
 

@@ -50,25 +50,5 @@ def small(*forms: str) -> re.Pattern[str]:
     return cast("re.Pattern[str]", _Later("|".join(forms), re.NOFLAG))
 
 
-LATELY: Final = (
-    "(?: "
-    + any_of(
-        """just recently now finally since already currently also still actually usually mostly mainly later then
-        really always originally officially sadly"""
-    )
-    + ")*"
-)
-I_AM, I_HAVE = f"i(?:'m| am){LATELY}", f"i(?:'ve| have)?{LATELY}"
-WE_ARE, WE_HAVE = f"(?:i'm|i am|we're|we are){LATELY}", f"(?:i|we)(?:'ve| have)?{LATELY}"
-"""How sentences of the user begin, with the small words that may follow: "I'm now", "we have just"."""
-OVER: Final = (
-    rf"(?=\s*(?:[.,!;:()\u2026{EMOJI}]|$|&|"
-    + any_of(
-        """and but so any because since for in at on with by to as twice once two three several every now btw lol rn
-        last this mostly most lately myself n cuz online too after yesterday recently except"""
-    )
-    + r"\b|(?:a|one|\d+) (?:day|week|month|year|few|couple)|part[-_ ]?time\b))"
-)
-"""What follows where something has been said to its end: a stop, or words about when, where, why and how often."""
 HOUR: Final = rule(r" at \d[\d:.]*(?: ?[ap]m\b)?")
 """The hour of a plan, which goes where another day takes the place of its own."""

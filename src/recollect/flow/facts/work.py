@@ -10,10 +10,10 @@ from recollect.flow.ahead import ahead
 from recollect.flow.facts.forenames import FORENAMES
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import LINKED, Phrase, firm, place_name, thing
-from recollect.flow.facts.profile import AS_FROM, BASED, PROFILE, STOP, lasts, read_after
+from recollect.flow.facts.profile import AM, AS_FROM, BASED, LATELY, PROFILE, STOP, lasts, read_after
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
-from recollect.flow.facts.wording import I_AM, I_HAVE, LATELY, any_of, lower, rule
+from recollect.flow.facts.wording import any_of, lower, rule
 
 _HOW: Final = r"(?: (?:part-time|full-time|remotely|here|from home|(?:since|for) \w+ (?:years?|months?)))?"
 _NO_WORKPLACE: Final = any_of(
@@ -27,9 +27,9 @@ _DAY_AT: Final = (
 )
 """One has a first day at a school and a festival, too."""
 _WORK: Final = rule(
-    rf"i{LATELY} (?:work|(?:started|began)(?: working| a new job)?){_HOW}"
+    rf"i{LATELY} (?:work|started(?: working| a new job)?|got a (?:new )?job|began working){_HOW}"
     r"(?: in [\w-]+(?: [\w-]+)?)? (?:at|for) ",
-    f"{I_AM} (?:working|employed) (?:at|for|by) ",
+    f"{AM} (?:working|employed) (?:at|for|by) ",
     f"(?:i've|i have){LATELY} (?:been working|been employed|started working|started|joined)(?: (?:at|for|by))? ",
     rf"my (?:current |new )?employer is (?=(?-i:[A-Z])[^.,;!]{{1,30}}{STOP})(?!\w+(?:ish|ese|ian|man|can)\b)",
     "i (?:was|got|have been|'ve been) (?:recently |just )?hired by ",
@@ -38,15 +38,13 @@ _WORK: Final = rule(
     rf"i{LATELY} joined (?=[^,.;]{{2,30}} as an?\b)",
     r"(?:i've|i have) been (?:at|with) (?=[^,.;]{2,30} (?:for [\w ]{1,12} years?\b|since \d{4}))",
 )
-_A_JOB: Final = (
-    "(?: (?:new|dream|great|permanent|full-time|part-time))* (?:job|position|role)(?: in [\\w-]+(?: [\\w-]+)?)?"
-)
+_A_JOB: Final = "(?: (?:new|dream|great|permanent|full-time|part-time))* (?:job|position|role)"
 _HIRED: Final = rule(
-    rf"{I_HAVE} (?:(?P<sure>(?:got|landed|took|taken|accepted) (?:the|an?|my){_A_JOB} (?:at|with)"
+    rf"i(?:'ve| have)?{LATELY} (?:(?P<sure>(?:got|landed|took|taken|accepted) (?:the|an?|my){_A_JOB} (?:at|with)"
     "|signed (?:the|my|an?) (?:(?:job )?offer(?: letter)?|(?:employment|work|job) contract) (?:at|from|with))"
     rf"|(?P<offer>(?:took|taken|accepted) (?:the|an?|my)(?:{_A_JOB})? offer (?:at|from)(?! the \w+s\b))"
     "|signed(?: on)? with) ",
-    rf"(?P<joining>{I_AM} joining) ",
+    rf"(?P<joining>{AM} joining) ",
 )
 """A new job. One may sign with a landlord, too, or join a club: it is work where one does it as an engineer."""
 _NO_MORE_SAID: Final = rule(
@@ -59,13 +57,13 @@ _FELL_THROUGH: Final = rule(
     r"[^.!?]*\b(?:turn(?:ed|ing) (?:it|them) down|fell through|declined|backed out|rescinded|withdrew|changed my mind"
     r"|didn't (?:go|take|start|happen|work))\b"
 )
-_STARTS: Final = rule(r".*?\bstart(?:s|ing)?\b")
+_STARTS: Final = rule(r"[^.!?]*?\bstart(?:s|ing)?\b")
 _LEFT_WORK: Final = rule(
     "i(?: no longer work|(?:'m| am) no longer) (?:at|for|with) ",
     r"i (?:don't|do not) work (?:at|for) (?=(?-i:[A-Z]))(?![^.,;!?]* (?:as|on)\b)",
     "i(?:'ve)? stopped working (?:at|for) ",
     _DAY_AT.format("last"),
-    rf"{I_HAVE} (?:left|quit|resigned from) (?:my job at )?"
+    r"i(?:'ve| have)? (?:left|quit|resigned from) (?:my job at )?"
     r"(?=[\w']+(?:(?: &)? [\w']+)?\s*(?:[.!]|$|last (?:week|month|year)|in (?:\d{4}|(?-i:[A-Z]))|to join\b"
     r"|after \w+ years?\b|, (?:and |but |so )?(?:now )?(?:i'm|i work|i am)\b|and joined (?-i:[A-Z])))",
 )
@@ -76,26 +74,26 @@ _NOW_AT: Final = rule(
 _JOBLESS: Final = rule(
     r"i(?:'ve)?(?: just)? (?:quit|lost|left) my (?:old )?job\b(?! at (?-i:[A-Z])[^,.;!?]+ (?:and|to join)\b)",
     r"i (?:just )?(?:got|was|have been) (?:laid off|fired|let go|made redundant)\b",
-    rf"{I_HAVE} (?:resigned|handed in my (?:notice|resignation))"
+    r"i(?:'ve| have)?(?: just| finally)? (?:resigned|handed in my (?:notice|resignation))"
     rf"(?: at (?-i:[A-Z])[^,.;!?]{{1,40}}?)?{STOP}",
 )
-_QUIT: Final = rule(rf"{I_HAVE} quit(?: today| yesterday| this \w+| last \w+)?\.?$")
+_QUIT: Final = rule(r"i(?:'ve| have)?(?: just| finally)? quit(?: today| yesterday| this \w+| last \w+)?\.?$")
 _OF_WORK: Final = rule(
     r"\b(?:my|this|that|stupid) (?:\w+ )?(?:job|boss|manager|office)\b|\b(?:at|from|my|hate|i) work\b"
 )
 """What "I quit" is about, where that is said right before; alone it may be about a game as well."""
 _WORK_AS: Final = rule(
     rf"i{LATELY} (?:work{_HOW}|earn my living|make a living) as (?:an? |the )?",
-    rf"{I_AM} (?:working|employed){_HOW} as (?:an? |the )?",
+    rf"{AM} (?:working|employed){_HOW} as (?:an? |the )?",
 )
 AS_ROLE: Final = rule(r",?(?: in [\w-]+| (?:last|this) \w+| today| yesterday| recently)? as (?:an? |the )?")
 """What stands between a firm and what someone is there: "at Siemens in Munich as an engineer"."""
 _ROLE: Final = rule(
-    f"{I_AM} (?:an? |the )",
-    rf"{I_AM} (?=(?:student|head|director|founder|co-founder|ceo|cto|cfo|vp) (?:of|at)\b)",
+    f"{AM} (?:an? |the )",
+    rf"{AM} (?=(?:student|head|director|founder|co-founder|ceo|cto|cfo|vp) (?:of|at)\b)",
     r"as an? (?=(?:(?! i\b)[^,]){3,40},? i\b"
     r"(?! (?:want [^.!?]{3,80} so that|was|had|did|went|used|could|\w+ed)(?:n't)?\b))",
-    f"{I_HAVE} (?:became|(?:got|was|been) promoted to) (?:an? |the )?",
+    "i(?:'ve| have)? (?:just |recently )?(?:became|(?:got|was|been) promoted to) (?:an? |the )?",
     r"i(?:'ve| have) been an? (?=[^,.;]{3,60} (?:for|since)\b)",
     "my job is (?:being )?an? ",
     rf"i{LATELY} work (?:at|for|in) (?:the|an?|my|our) [\w' -]{{2,40}}? as (?:an? |the )",
@@ -108,8 +106,8 @@ _NOT_AS: Final = rule(
     r"i (?:don't|do not) work as (?:an? |the )?(?=.{1,60}\bany ?more\b)",
 )
 _NO_ROLE: Final = rule(
-    rf"{I_AM} (retired|unemployed|self-employed)\b(?! (?:from|and|but))",
-    rf"{I_HAVE} (retired)"
+    rf"{AM} (retired|unemployed|self-employed)\b(?! (?:from|and|but))",
+    r"i(?:'ve| have)?(?: (?:just|finally|recently))? (retired)"
     rf"(?: (?:last|this) \w+| in (?:\d{{4}}|(?-i:[A-Z])\w+)| (?:\w+ )?\w+ (?:years?|months?|weeks?) ago)?{STOP}"
     r"(?![^.!?]*\b(?:hurt|back|again|return\w*|consult\w*|race|match|lap|set)\b)",
 )
