@@ -79,7 +79,7 @@ def _names(clause: Clause) -> Iterator[Found]:
         if who and _HELLO_ENDS.match(text, who.end) and not (NO_NAME.match(who.text) or _NO_CALLING.match(who.text)):
             yield found(clause, PROFILE, "name", who.text, who.end, 0.8)
             yield from _around_name(clause, who.end)
-    elif not any(clause.before) and (match := _HELLO_I_AM.match(text)):
+    elif clause.first and (match := _HELLO_I_AM.match(text)):
         who = forename(text, match.end())
         if who and _MYSELF_ENDS.match(text, who.end):
             yield found(clause, PROFILE, "name", who.text, who.end, 0.8)
