@@ -9,13 +9,11 @@ from datetime import datetime
 from typing import Final, TypeVar
 
 from recollect.flow.facts.voice import DO_WITH_TEXT, FICTION, NOTES, own_words
-from recollect.flow.facts.wording import any_of, rule, small
+from recollect.flow.facts.wording import any_of, rule
 
 MAX_CLAUSE: Final = 300
 
 _Found = TypeVar("_Found")
-_MAY_CORRECT: Final = small("wait|rather|make that|scratch that|sorry|i mean")
-"""What the rule below can't do without, in small letters: most messages have none of it."""
 _SAYS: Final = any_of(
     """said says sang sings wrote shouted whispered replied cried claimed claims told_(?:me|us|him|her|them|the)
     used_to_say"""
@@ -39,11 +37,6 @@ _NOT_MEANT: Final = rule(
     rf"(?:[\w-]+ ){{0,3}}{_WORK}(?=\s*[.,!;]|$| (?:by|from|of|on)\b)",
 )
 _TAKEN_BACK: Final = rule(r"\b(?:just kidding|only kidding|jk|just joking|only joking)\b")
-_CORRECTED: Final = rule(
-    r"[,\u2013\u2014-]\s*(?:no,? wait|wait,? no|or rather|make that|scratch that)\b[\s,]*",
-    r"[,\u2013\u2014-]\s*(?:sorry|i mean),?\s+(?=[\w'-]+(?: [\w'-]+)?\W*$)",
-)
-"""Where a sentence takes back what it said before: "on Monday, sorry, Tuesday"."""
 _ANNOUNCED: Final = rule(
     rf"\b{NOTES}$",
     r"^\W*(?:i|we)(?:'ve| have)?(?: just)? (?:start(?:ed)?|have|got|found) (?:an? |my )?new (?:job|position|role)\b"
@@ -210,10 +203,7 @@ def told(text: str, at: datetime, find: Callable[[Clause], list[_Found]]) -> lis
     said: list[_Found] = []
     for start, sentence in _sentences(prose):
         head = sentence[: 2 * MAX_CLAUSE]
-        meant = 0
-        if _MAY_CORRECT.search(head.casefold()):
-            meant = max((match.end() for match in _CORRECTED.finditer(head)), default=0)
-        here = _in_sentence(sentence[meant:], start + meant, at, prose[max(0, start - 30) : start], find)
+        here = _in_sentence(sentence, start, at, prose[max(0, start - 30) : start], find)
         if here and not _NOT_MEANT.search(head):
             said += here
     return said if said and not _TAKEN_BACK.search(prose) else []
