@@ -189,7 +189,7 @@ def test_total_tokens_for_memory_and_tools_stay_within_the_budget(tmp_path: Path
         ("documents_threshold", 0.0, 0.9),
         ("chunk_tokens", 200, 40),
         ("episodic_tokens", 400, 20),
-        ("episodic_top_k", 2, 0),
+        ("episodic_top_k", 4, 0),
         ("memory_tokens", 800, 60),
         ("tools_tokens", 200, 0),
         ("tools_top_k", 2, 1),

@@ -275,3 +275,26 @@ def test_when_it_began_may_stand_first(when: str) -> None:
 def test_words_that_stress_a_fact_cast_no_doubt_on_it(before: str) -> None:
     assert labels(extract(f"{before}I live in Oslo.", SAID)) == {("user_profile", "place", "Oslo")}
     assert extract(f"{before}she lives in Oslo.", SAID) == []
+
+
+def test_who_moves_between_what_is_not_known_to_be_a_place_may_have_changed_jobs() -> None:
+    (left,) = extract("I moved from Kestrel to Northwind.", SAID)
+    assert (left.key, left.value, left.ended) == ("place", "Kestrel", True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My wife left me at the airport.",
+        "My husband left me with the kids this weekend.",
+        "We broke up several meetings.",
+        "My dad retired to bed.",
+        "I'm vegan on Mondays.",
+        "I originally started at Google in 2010.",
+        "I'm usually the designated driver.",
+        "I moved to Lisbon for about three months.",
+        "I'm a lawyer by education.",
+    ],
+)
+def test_what_is_passing_or_past_changes_nothing(text: str) -> None:
+    assert extract(text, SAID) == []

@@ -110,3 +110,8 @@ def test_an_errand_ends_once_it_is_done_or_needless(store: Store, layer: Semanti
     say(store, said, 0.1)
     layer.catch_up(TRIP)
     assert len(layer.facts(ADA)) == left
+
+
+def test_a_new_job_is_a_plan_until_the_day_that_the_next_words_name() -> None:
+    (plan,) = extract("I got the job at Kestrel!!! starting July 1", START)
+    assert (plan.key, plan.value) == ("todo:start at kestrel", "start at Kestrel")

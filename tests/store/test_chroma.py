@@ -20,6 +20,7 @@ import pytest
 
 from recollect.errors import ConfigError
 from recollect.store import Clock, Item, Store, open
+from recollect.store.chroma import copies
 from recollect.store.sqlite import SqliteStore
 from recollect.store.sqlite.index import SqliteIndex
 from recollect.testing import StoreSuite
@@ -237,6 +238,25 @@ def test_a_vector_that_comes_before_the_old_one_is_taken_out_stays(
         store.index.put(ADA, [Item("chunk", "c", "new", NOON)])
         assert store.check() == []
         assert [match.score for match in store.index.nearest(ADA, v(0, 1), "m")] == [pytest.approx(1)]
+
+
+def test_a_vector_that_comes_while_a_copy_is_made_anew_is_in_it(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    want = copies._want
+
+    def embed_then(*asked: Any) -> Any:
+        found = want(*asked)
+        monkeypatch.undo()
+        with place.open() as elsewhere:
+            say(elsewhere, ADA, "late")
+            elsewhere.index.embed(ADA, "message", "m", {"late": v(1, 0.1)})
+        return found
+
+    with place.open() as store, connected(place.index) as client:
+        fill(store)
+        client.delete_collection(client.list_collections()[0].name)
+        monkeypatch.setattr(copies, "_want", embed_then)
+        assert near(store) == ["late", "east", "north"]
+        assert store.check() == []
 
 
 @pytest.mark.parametrize("copied", ["as it comes", "by a comparison"])

@@ -121,6 +121,9 @@ def test_a_chinese_character_that_stands_alone_is_asked_for(question: str, asked
         ("今天天气怎么样?", ("今天", "天天", "天气", "气怎")),
         ("When did my dog die in the war?", ("dog", "die", "war")),
         ("Door code", ("door", "code")),
+        ("Kim and Ben", ("kim", "ben")),
+        ("Was hat er über the art of war gesagt?", ("hat", "er", "uber", "art", "war", "gesagt")),
+        ("제 이름이 뭐예요?", ("이름", "름이")),
     ],
 )
 def test_common_words_are_those_of_the_language_asked_in(question: str, asked: tuple[str, ...]) -> None:

@@ -115,11 +115,13 @@ def fold(
 
 def score(messages: Sequence[Said]) -> list[Sentence]:
     """Every sentence of these messages, in order, with how telling its kind is."""
-    return _answered([sentence for message in messages for sentence in _told(message)], messages)
+    looked_at = (replace(message, text=_cut(message.text, MAX_MESSAGE)) for message in messages)
+    return _answered([sentence for message in looked_at for sentence in _told(message)], messages)
 
 
 @remembered(KEPT_MESSAGES)
 def _told(message: Said) -> Sequence[Sentence]:
+    """The sentences of a message; it is kept as it is given, so it must not be long."""
     return tuple(
         Sentence(
             text,
@@ -269,7 +271,7 @@ def _texts(message: Said) -> Iterator[str]:
 
     Long ones come in parts; of a tool's result there is one line, and of the system's messages nothing.
     """
-    said = list(_said(_cut(message.text, MAX_MESSAGE))) if message.role != "system" else []
+    said = list(_said(message.text)) if message.role != "system" else []
     pasted = sum(map(_is_printed, said)) > OWN_LINES
     told = [text for text in said if not (_is_printed(text) and (pasted or len(text) > MAX_CHARS))]
     if message.role == "tool":

@@ -6,8 +6,8 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache, lru_cache
-from importlib.resources import files
 from itertools import groupby
+from pathlib import Path
 from typing import Final
 
 from recollect.recent import remembered
@@ -66,17 +66,25 @@ def _query_words(text: str) -> tuple[str, ...]:
 
 
 def _common(found: Collection[str]) -> frozenset[str]:
-    """The commonest words of a text's language: that whose common words it has most of, at least two, else English."""
+    """The commonest words of English and, where a text has two or more of another language, of that one.
+
+    It must have far more of those than of English alone: "Kim and Ben" has two of Turkish, and tells of two people.
+    """
     if _not_english().isdisjoint(found):
         return COMMON
     best = max(_languages(), key=lambda one: len(one.intersection(found)))
-    return best if len(best.intersection(found)) > 1 else COMMON
+    own, english = best.difference(COMMON).intersection(found), COMMON.difference(best).intersection(found)
+    return COMMON | best if len(own) > max(1, 2 * len(english)) else COMMON
 
 
 @cache
 def _languages() -> tuple[frozenset[str], ...]:
-    text = files("recollect.store").joinpath("commonest.txt").read_text("utf-8")
-    return COMMON, *(frozenset(_split(one.partition(":")[2], singles=True)) for one in text.split("\n\n"))
+    return tuple(frozenset(_split(one.partition(":")[2], singles=True)) for one in _commonest().split("\n\n"))
+
+
+@cache
+def _commonest() -> str:
+    return Path(__file__).with_name("commonest.txt").read_text("utf-8")
 
 
 @cache
@@ -86,8 +94,8 @@ def _not_english() -> frozenset[str]:
 
 @cache
 def _says_nothing() -> str:
-    """The Chinese characters that are common words."""
-    return "".join(re.findall(f"\\b[{_HAN}]\\b", " ".join(_not_english())))
+    """The Chinese characters that are common words by themselves."""
+    return "".join(sorted(set(re.findall(f"(?<!\\S)[{_HAN}](?!\\S)", _commonest()))))
 
 
 def _split(text: str, singles: bool) -> Iterable[str]:

@@ -173,8 +173,8 @@ _START: Final = rule(
     rf"i(?:'ll| will)? start (?=(?:on|in|next|tomorrow|{WEEKDAY})\b)",
     "i(?:'ve| have)?(?: just| finally)? (?:got|landed|took|taken|accepted|signed) (?:the|an?|my) "
     r"(?:[\w-]+ )?(?:job|position|role|offer|contract) (?:at|from|with) "
-    r"(?P<firm>(?-i:[A-Z])[^.,;!?]{1,24}?),? (?:starting|to start) "
-    r"(?=(?:on|in|next|tomorrow)\b)",
+    r"(?P<firm>(?-i:[A-Z])[^.,;!?]{1,24}?)[.,!]* (?:starting|to start) "
+    rf"(?=(?:on|in|next|tomorrow|{WEEKDAY}|{MONTH})\b)",
 )
 _HIRED_BY: Final = rule(
     r"\b(?:signed (?:on )?with|joining|(?:offer|letter|contract) (?:from|with)|(?:job|position|role) (?:at|with)) "

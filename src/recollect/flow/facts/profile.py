@@ -12,6 +12,7 @@ from recollect.flow.ahead import ahead
 from recollect.flow.days import written
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import Phrase, name, place_name
+from recollect.flow.facts.places import PLACE
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.wording import EMOJI, any_of, lower, rule
 from recollect.flow.when import periods
@@ -60,7 +61,7 @@ _LIVE: Final = rule(
 _MOVED: Final = rule(
     f"{_HAVE} (?:moved|relocated)(?: (?:back|over|here|away|down|up))? to ",
     rf"{_HAVE} moved into (?:an?|my|our|the) (?:[\w-]+ ){{0,2}}(?:flat|apartment|house|home|place|studio|condo) in ",
-    f"i(?:'ve| have)?{LATELY} (?:moved|relocated)(?: (?:back|over|here))? from [^,.;]{{2,40}}? to ",
+    f"i(?:'ve| have)?{LATELY} (?:moved|relocated)(?: (?:back|over|here))? from (?P<old>[^,.;]{{2,40}}?) to ",
 )
 _A_WHILE: Final = (
     r"for (?:the|(?:just |only |about )?(?:an?|one|two|three|four|five|six|\d+|several|a few|a couple of)) "
@@ -186,11 +187,16 @@ def _places(clause: Clause) -> Iterator[Found]:
         yield home
         yield from read_after(clause, BASED, place_name, "place", home.span[1] - clause.offset)
     if (match := _MOVED.match(clause.text)) and (where := place_name(clause.text, match.end())):
-        if _NOT_FOR_GOOD.match(clause.text, where.end):
+        if _NOT_FOR_GOOD.match(clause.text, where.end) or (match["old"] and not _known(match["old"], where.text)):
             return
         around = clause.text[where.end : where.end + 60], clause.before[0][-60:]
         since = next(filter(None, (_began(words, clause.at.date()) for words in around)), None)
         yield found(clause, PROFILE, "place", where.text, where.end, since=since)
+
+
+def _known(*names: str) -> bool:
+    """Whether one of these is known to be a place: one moves from firm to firm, and from tool to tool, too."""
+    return any(PLACE.match(name.lower()) for name in names)
 
 
 def _began(words: str, today: date) -> date | None:

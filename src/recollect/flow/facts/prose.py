@@ -158,8 +158,10 @@ _SENTENCE: Final = re.compile(r"[^.!?\n;]+(?:[.!?;](?![\s\"')\]]|$)[^.!?\n;]*)*[
 NAMES_THEM: Final = (
     r"(?:(?:his|her|its|their) name(?: is|'s)|(?:he|she|it)(?: is|'s) (?:called|named)|(?:i|we) named (?:him|her|it))"
 )
-_NAMED_NEXT: Final = rule(rf"\s{{1,9}}(?:{NAMES_THEM} |s?he(?:'s| is|(?: just)? turned) \d)(?![^.!?\n]{{0,200}}\?)")
-"""A sentence that names whom the one before it told of, or tells their age: both are read as one."""
+_NAMED_NEXT: Final = rule(
+    rf"\s{{1,9}}(?:{NAMES_THEM} |s?he(?:'s| is|(?: just)? turned) \d|starting )(?![^.!?\n]{{0,200}}\?)"
+)
+"""What tells the name or age of whom the sentence before it told of, or when that begins: both are read as one."""
 _ABBREVIATED: Final = rule(r"(?:^|[\s(])(?:mr|mrs|ms|dr|st|ft|mt|prof|sr|jr|vs|inc|ltd|e\.g|i\.e|approx|no|[A-Z])\.$")
 
 

@@ -57,7 +57,7 @@ _FELL_THROUGH: Final = rule(
     r"[^.!?]*\b(?:turn(?:ed|ing) (?:it|them) down|fell through|declined|backed out|rescinded|withdrew|changed my mind"
     r"|didn't (?:go|take|start|happen|work))\b"
 )
-_STARTS: Final = rule(r"[^.!?]*?\bstart(?:s|ing)?\b")
+_STARTS: Final = rule(r".*?\bstart(?:s|ing)?\b")
 _LEFT_WORK: Final = rule(
     "i(?: no longer work|(?:'m| am) no longer) (?:at|for|with) ",
     r"i (?:don't|do not) work (?:at|for) (?=(?-i:[A-Z]))(?![^.,;!?]* (?:as|on)\b)",

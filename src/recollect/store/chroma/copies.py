@@ -165,13 +165,15 @@ class Copies:
 
     def _compare(self, collection: Any, scope: Scope, model: str) -> None:
         have, want = _have(collection), _want(self._base, scope, model)
-        wrong = [(item, row) for place, (item, row, mark) in want.items() if have.get(place) != mark]
-        if want and len(wrong) == len(want):  # maybe of vectors of another length, which it takes no others beside
-            self._client.delete_collection(collection.name)
+        if want and all(have.get(place) != mark for place, (_, _, mark) in want.items()):
+            self._client.delete_collection(collection.name)  # it may be for vectors of another length, for ever
             collection, have = self._collection(scope.tenant, model), {}
+            want = _want(self._base, scope, model)  # what was copied meanwhile went with it
         for page in _pages([place for place in have if place not in want]):
             collection.delete(ids=page)
-        self._copy(collection, model, wrong)
+        self._copy(
+            collection, model, [(item, row) for place, (item, row, mark) in want.items() if have.get(place) != mark]
+        )
 
     def _copy(self, collection: Any, model: str, rows: Sequence[tuple[Item, Row]]) -> None:
         """Copy vectors, then remove those that were erased meanwhile: the erasure may have come before the copy."""
