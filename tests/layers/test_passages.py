@@ -166,14 +166,14 @@ def answered(memory: Memory, **said_of: object) -> str:
 
 
 def test_one_of_the_conversations_of_a_context_is_that_of_the_best_answer_whoever_gave_it(store: Store) -> None:
-    with Memory(store, embedder=None) as memory:
+    with Memory(store, embedder=None, settings=Settings(episodic_top_k=2)) as memory:
         recalled = answered(memory)
         assert "otter-52" in recalled
         assert "password is too short" in recalled or "forgot my password" in recalled
 
 
 def test_an_answer_that_is_not_recalled_keeps_no_conversation_out_of_a_context(store: Store) -> None:
-    with Memory(store, embedder=None) as memory:
+    with Memory(store, embedder=None, settings=Settings(episodic_top_k=2)) as memory:
         recalled = answered(memory, score=1)
         assert "otter-52" not in recalled
         assert recalled.count("password") == 2
