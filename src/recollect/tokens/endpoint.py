@@ -20,7 +20,7 @@ _ONCE: Final = Retries(times=0)
 
 
 def anthropic_counter(model: str) -> TokenCounter:
-    """Counts by Anthropic's endpoint; ANTHROPIC_API_KEY is needed, ANTHROPIC_BASE_URL is used where set.
+    """Counts by Anthropic's endpoint, which needs ANTHROPIC_API_KEY, or by the one at ANTHROPIC_BASE_URL.
 
     What the endpoint adds around a message is asked for once and taken off. Blank text, which it refuses, counts as
     a token a character.
