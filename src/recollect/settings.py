@@ -69,7 +69,7 @@ class Settings:
     episodic_min_score: float = _knob(7.0, "messages scored lower are not recalled")
     episodic_floor: float = _knob(
         0.5,
-        "share of a question that may be about something new; beyond it, a recalled turn must be nearer; 1 turns this off",
+        "share of a question that may be new; beyond it, a recalled turn must be nearer; 1 turns this off",
         ge=0,
         le=1,
     )
