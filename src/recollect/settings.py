@@ -102,7 +102,7 @@ class Settings:
     alert_budget: float = _knob(0.9, "alert when a context uses more than this share of its budget", gt=0)
     alert_retrieval_ms: float = _knob(500.0, "alert when retrieval takes more milliseconds", gt=0)
     alert_memory_bytes: int = _knob(10**9, "alert when the process uses more bytes of memory", gt=0)
-    alert_cache_hits: float = _knob(0.7, "alert when fewer of the facts that are read come from memory", ge=0, le=1)
+    alert_cache_hits: float = _knob(0.7, "alert when a smaller share of fact reads comes from memory", ge=0, le=1)
 
     def __post_init__(self) -> None:
         given = {knob.name: getattr(self, knob.name) for knob in dataclasses.fields(self)}
