@@ -1,11 +1,11 @@
-"""An agent with tools and a memory: kept before and after every step, so that it goes on after a kill.
+"""An agent with tools and a memory. Every step is kept, so the agent carries on after a kill.
 
 RECOLLECT_MODEL names the model (openai:gpt-4o-mini with OPENAI_API_KEY, or any server by OPENAI_BASE_URL;
 anthropic:…; ollama:…). Run it twice with the same file: the second time it knows what was said the first time.
 
     python examples/agent.py memory.db "What is 12 * 31, and what time is it in Oslo?"
 
-Without arguments it asks something in a file of its own; without a model it quotes what it was told.
+Without arguments it asks a sample question, in a temporary file. Without a model it quotes what it was told.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from recollect.errors import ContextOverflow
 
 SYSTEM = "You are a careful assistant. Use the tools when they help, then answer in one sentence."
 MOST_STEPS = 20
-REPLY = 1_000  # tokens of the budget that are the answer's
+REPLY = 1_000  # tokens of the budget kept free for the answer
 TOO_LONG = "That is too long for me to read at once: send it in parts."
 OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 
@@ -69,15 +69,15 @@ SCHEMAS = [
 
 
 def run(chat: Session, model: llm.ChatModel, budget: int = 8_000, step: Callable[[], None] = lambda: None) -> str:
-    """The answer to the last user message; `step` is called after everything that is kept."""
+    """The answer to the last user message. `step` is called each time something was kept."""
     for _ in range(MOST_STEPS):
         answer_open_calls(chat, step)
         try:
             context = chat.context(None, budget - REPLY, system=SYSTEM, tools=SCHEMAS)
-            # Should the model's context be smaller than thought, it is asked again with less.
+            # If the model's context turns out to be smaller than expected, ask again with less.
             said = complete_fitting(model, context.prompt, tools=SCHEMAS, max_tokens=REPLY).reply.message
         except (BudgetTooSmall, ContextOverflow):
-            said = Message("assistant", TOO_LONG)  # kept as the answer: a question without one is asked again
+            said = Message("assistant", TOO_LONG)  # kept as the answer: a question without one would be asked again
         chat.add(said)
         step()
         if not said.tool_calls:
@@ -86,7 +86,7 @@ def run(chat: Session, model: llm.ChatModel, budget: int = 8_000, step: Callable
 
 
 def answer_open_calls(chat: Session, step: Callable[[], None]) -> None:
-    """Do the calls that have no result yet, also those that a killed process left behind."""
+    """Run the calls that have no result yet, including those a killed process left behind."""
     done: set[str] = set()
     for message in reversed(chat.history(limit=50)):
         done.update(result.call_id for result in message.tool_results)
@@ -113,7 +113,7 @@ def unanswered(chat: Session) -> bool:
 
 
 def main(file: str, question: str, **more: Any) -> str:
-    """Ask a question; one that was left without an answer is answered first."""
+    """Ask a question. If an earlier one was left without an answer, it is answered first."""
     model = llm.open(os.environ.get("RECOLLECT_MODEL", "recall:"))
     with Memory.open(file, embedder=os.environ.get("RECOLLECT_EMBEDDER", "auto")) as memory:
         chat = memory.session("agent", user=os.environ.get("USER", "me"))

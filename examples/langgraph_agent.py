@@ -1,7 +1,7 @@
 """A LangChain agent that remembers: run it with `python examples/langgraph_agent.py`. It needs no key.
 
-The model is scripted, so that everything else can be seen at work: the thread is kept, each request fits a budget, and
-what the user said in spring is there in autumn.
+The model is scripted, so you can watch the rest at work: the thread is kept, each request fits a budget, and what the
+user said in spring is there in autumn.
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
 """A memory over MCP: `python examples/mcp_server.py serve memory.db ada` is a server for any host that speaks MCP.
 
-Without arguments it starts itself as a server, over stdio, and talks to it as a host would. It needs no key.
+Without arguments it starts itself as a server over stdio, and talks to it as a host would. It needs no key.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """An agent of the OpenAI Agents SDK that remembers: `python examples/openai_agents_session.py`. It needs no key.
 
-Its model is Recollect's built-in answerer, which only quotes what memory put in front of it; leave `model` out and the
-SDK takes its own. The agent is asked in autumn about what it was told in spring.
+Its model is Recollect's built-in answerer, which only quotes what memory put in front of it. Leave `model` out to use
+the SDK's own. In autumn, the agent is asked about what it was told in spring.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """A plain OpenAI client that remembers: run it with `python examples/openai_client.py`. It needs no key.
 
-The model is scripted, behind the real client; point `OpenAI()` at a provider, and all else stays as it is.
+The client is real and the model behind it is scripted. Point `OpenAI()` at a provider, and the rest stays as it is.
 """
 
 import json

@@ -1,7 +1,7 @@
 """A Pydantic AI agent that remembers: run it with `python examples/pydantic_ai_agent.py`. It needs no key.
 
-The model is a function, so that everything else can be seen at work: a tool is called, each request fits a budget, and
-what the user said in spring is there in autumn.
+The model is a function, so you can watch the rest at work: a tool is called, each request fits a budget, and what the
+user said in spring is there in autumn.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """A Strands agent that remembers: run it with `python examples/strands_agent.py`. It needs no key.
 
-Its model is Recollect's built-in answerer, which only quotes what memory put in front of it; take any model of the SDK
-in its place, such as `BedrockModel()`. The agent is asked in autumn about what it was told in spring.
+Its model is Recollect's built-in answerer, which only quotes what memory put in front of it. Use any model of the SDK
+instead, such as `BedrockModel()`. In autumn, the agent is asked about what it was told in spring.
 """
 
 from pathlib import Path

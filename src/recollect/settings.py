@@ -33,30 +33,26 @@ def _knob(default: Any, says: str, env: str | None = None, **bounds: float) -> A
 class Settings:
     """Every number with its default; one that can't be used raises ConfigError."""
 
-    context_budget: int | None = _knob(None, "tokens of a prompt; 8,000 unless a conversation_window is set", gt=0)
-    conversation_window: int | None = _knob(None, "messages in a prompt, not tokens", gt=0)
-    low_water: float = _knob(0.7, "the part of the budget a cut goes down to", gt=0, le=1)
+    context_budget: int | None = _knob(None, "most tokens of a prompt; 8,000 unless conversation_window is set", gt=0)
+    conversation_window: int | None = _knob(None, "most messages of a prompt, instead of a budget in tokens", gt=0)
+    low_water: float = _knob(0.7, "when a window is cut, the share of the budget that stays", gt=0, le=1)
     min_turns: int = _knob(1, "newest turns that always stay in a window", ge=1)
     min_messages: int = _knob(2, "newest messages that always stay in a window", ge=1)
     old_messages: Literal["drop", "summarise"] = _knob(
-        "drop", "what becomes of messages that leave a Strands agent's list: drop, or summarise"
+        "drop", "what happens to messages that leave a Strands agent's list: drop, or summarise"
     )
     counter: str = _knob("estimate", "the token counter, by name")
 
     layout: Literal["tail-first", "memory-first"] = _knob(
-        "tail-first", "memory after the conversation (tail-first) or before it (memory-first)"
+        "tail-first", "where memory stands: after the conversation (tail-first) or before it (memory-first)"
     )
     reply_tokens: int = _knob(0, "tokens of the budget kept free for the reply", ge=0)
-    system_tokens: int | None = _knob(
-        None, "most tokens of the system text given to a context; a longer one is refused", ge=0
-    )
-    profile_tokens: int | None = _knob(2_000, "most tokens of what the user is", ge=0)
-    facts_tokens: int | None = _knob(200, "most tokens of facts", ge=0)
-    facts_share: float = _knob(
-        0.06, "the part of a prompt that the profile and the facts have before all else", ge=0, le=1
-    )
-    hints_tokens: int | None = _knob(100, "most tokens of habits", ge=0)
-    documents_tokens: int | None = _knob(800, "most tokens of document chunks", ge=0)
+    system_tokens: int | None = _knob(None, "most tokens of a context's system text; a longer one is refused", ge=0)
+    profile_tokens: int | None = _knob(2_000, "most tokens of the profile: what the user is", ge=0)
+    facts_tokens: int | None = _knob(200, "most tokens of other facts", ge=0)
+    facts_share: float = _knob(0.06, "share of a prompt that profile and facts get before everything else", ge=0, le=1)
+    hints_tokens: int | None = _knob(100, "most tokens of hints about habits", ge=0)
+    documents_tokens: int | None = _knob(800, "most tokens of document passages", ge=0)
     episodic_tokens: int | None = _knob(400, "most tokens of recalled turns", ge=0)
     tools_tokens: int | None = _knob(200, "most tokens of tool excerpts", ge=0)
     memory_tokens: int | None = _knob(
@@ -67,42 +63,46 @@ class Settings:
     )
     working_tokens: int | None = _knob(None, "most tokens of the conversation itself; 4,000 in memory-first", gt=0)
     working_turns: int | None = _knob(None, "most turns of the conversation itself; 10 in memory-first", gt=0)
-    working_min_turns: int = _knob(5, "turns that other sections can't push out", ge=1)
+    working_min_turns: int = _knob(5, "newest turns that other sections can't push out", ge=1)
 
-    episodic_top_k: int | None = _knob(4, "recalled conversations in a context", ge=0)
-    episodic_min_score: float = _knob(7.0, "turns scored lower are not recalled")
+    episodic_top_k: int | None = _knob(4, "most recalled conversations in a context", ge=0)
+    episodic_min_score: float = _knob(7.0, "messages scored lower are not recalled")
     episodic_floor: float = _knob(
         0.5,
-        "the part of a question that may be new; the more is, the nearer a recalled turn must be; 1: no floor",
+        "share of a question that may be new; beyond it, a recalled turn must be nearer; 1 turns this off",
         ge=0,
         le=1,
     )
     episodic_recency_weight: float = _knob(0.3, "how much newer turns are preferred", ge=0)
-    facts_top_k: int | None = _knob(None, "facts in a context beside the profile", ge=0)
-    facts_every_turns: int = _knob(5, "turns after which facts are extracted, in a batch", ge=1)
-    patterns_every_sessions: int = _knob(100, "conversations after which habits are analysed", ge=1)
+    facts_top_k: int | None = _knob(None, "most facts in a context beside the profile", ge=0)
+    facts_every_turns: int = _knob(5, "turns between two extractions of facts", ge=1)
+    patterns_every_sessions: int = _knob(100, "conversations between two analyses of habits", ge=1)
     summary_every_messages: int = _knob(
         12, "messages folded into the summary at a time", env="CONVO_SUMMARY_EVERY_N_MESSAGES", ge=1
     )
     summary_tokens: int = _knob(400, "most tokens of the summary", env="CONVO_SUMMARY_MAX_TOKENS", ge=0)
 
-    chunk_tokens: int = _knob(300, "tokens of a document's chunk", env="RAG_CHUNK_SIZE", ge=20)
-    chunk_overlap: int = _knob(50, "tokens that two chunks share", env="RAG_CHUNK_OVERLAP", ge=0)
-    documents_search_k: int = _knob(5, "chunks looked at", env="RAG_TOP_K_MAX", ge=0)
-    documents_threshold: float = _knob(0.25, "similarity a chunk must have", env="RAG_SIMILARITY_THRESHOLD", ge=0, le=1)
-    documents_rerank_n: int = _knob(20, "chunks re-ranked where there is a re-ranker", env="RAG_RE_RANK_TOP_N", ge=0)
-    documents_top_k: int = _knob(3, "chunks in a context", env="RAG_FINAL_TOP_K", ge=0)
-    tools_top_k: int = _knob(2, "tool excerpts in a context", ge=0)
+    chunk_tokens: int = _knob(300, "most tokens of a document's chunk", env="RAG_CHUNK_SIZE", ge=20)
+    chunk_overlap: int = _knob(50, "most tokens that two neighbouring chunks share", env="RAG_CHUNK_OVERLAP", ge=0)
+    documents_search_k: int = _knob(
+        5, "passages that a search returns, and a context chooses from", env="RAG_TOP_K_MAX", ge=0
+    )
+    documents_threshold: float = _knob(
+        0.25, "how near to the question a chunk must be", env="RAG_SIMILARITY_THRESHOLD", ge=0, le=1
+    )
+    documents_rerank_n: int = _knob(20, "chunks re-ranked, if there is a re-ranker", env="RAG_RE_RANK_TOP_N", ge=0)
+    documents_top_k: int = _knob(3, "most passages of documents in a context", env="RAG_FINAL_TOP_K", ge=0)
+    tools_top_k: int = _knob(2, "most tool excerpts in a context", ge=0)
     tools_days: float = _knob(7.0, "days after which a tool excerpt expires", gt=0, le=36_500)
     embeddings_device: str = _knob("cpu", "where sentence-transformers runs", env="EMBEDDINGS_DEVICE")
 
-    model_calls_a_day: int = _knob(500, "calls of a tenant's background model a day", ge=0)
-    model_tokens_a_day: int = _knob(500_000, "tokens of a tenant's background model a day", ge=0)
+    model_calls_a_day: int = _knob(500, "most calls of a tenant's background model in a day", ge=0)
+    model_tokens_a_day: int = _knob(500_000, "most tokens of a tenant's background model in a day", ge=0)
 
-    alert_budget: float = _knob(0.9, "share of the budget from which a context raises an alert", gt=0)
-    alert_retrieval_ms: float = _knob(500.0, "milliseconds of retrieval from which there is an alert", gt=0)
-    alert_memory_bytes: int = _knob(10**9, "bytes of process memory from which there is an alert", gt=0)
-    alert_cache_hits: float = _knob(0.7, "cache hit rate below which there is an alert", ge=0, le=1)
+    alert_budget: float = _knob(0.9, "alert when a context uses more than this share of its budget", gt=0)
+    alert_retrieval_ms: float = _knob(500.0, "alert when retrieval takes more milliseconds", gt=0)
+    alert_memory_bytes: int = _knob(10**9, "alert when the process uses more bytes of memory", gt=0)
+    alert_cache_hits: float = _knob(0.7, "alert when a smaller share of fact reads comes from memory", ge=0, le=1)
 
     def __post_init__(self) -> None:
         given = {knob.name: getattr(self, knob.name) for knob in dataclasses.fields(self)}
