@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator, Iterator
 from typing import Any
 
 import pytest
@@ -389,6 +389,26 @@ def test_a_prompt_that_comes_with_the_results_of_calls_is_the_users(memory: Memo
     assert [role for role, _ in said(memory)] == ["user", "assistant", "tool", "user", "assistant"]
     run(agent, "Thank you.", message_history=first.all_messages())
     assert len(said(memory)) == 9
+
+
+def test_a_run_that_is_begun_anew_after_its_tools_has_its_answer_kept(memory: Memory) -> None:
+    said: Iterator[ModelResponse | None] = iter(
+        [ModelResponse([ToolCallPart("lookup", {"number": 7}, "c1")]), None, ModelResponse([TextPart("In Oslo.")])]
+    )
+
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        if found := next(said):
+            return found
+        raise ModelHTTPError(500, "test")
+
+    agent = Agent(FunctionModel(answer), tools=[lookup], capabilities=[Remember(memory, user="ada", session="trip")])
+    history = [ModelRequest([UserPromptPart("Hello.")]), ModelResponse([TextPart("Hi!")])]
+    with pytest.raises(ModelHTTPError):
+        run(agent, "Where does Nadia live?", message_history=history)
+    run(agent, "Where does Nadia live?", message_history=history)
+    kept = memory.session("trip", user="ada").history()
+    assert [m.role for m in kept] == ["user", "assistant", "user", "assistant", "tool", "assistant"]
+    assert kept[-1].text == "In Oslo."
 
 
 def test_what_overflows_the_model_is_asked_again_with_less(memory: Memory) -> None:

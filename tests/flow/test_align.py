@@ -113,6 +113,15 @@ def test_an_answer_that_broke_off_leaves_a_question_to_be_answered() -> None:
     assert compare([*broken, Message("assistant", "by train")], known).again
 
 
+def test_results_that_no_answer_followed_leave_a_question_to_be_answered() -> None:
+    known = asked("hi", "hello", "where")
+    call, result = Message("assistant", (ToolCall("1", "lookup"),)), Message("tool", (ToolResult("1", "page"),))
+    for since in ([call, result], [call, result, call, result]):
+        assert not compare([*known, *since], known).again
+    for since in ([call], [call, result, call], [call, result, *asked("thanks")], [*asked("by train"), call, result]):
+        assert compare([*known, *since], known).again
+
+
 def test_a_history_is_changed_unless_it_goes_on_or_ends_with_an_earlier_question() -> None:
     a, b, c, d = known = asked(*"abcd")
     assert not any(compare(known, said).changed for said in ([a, b, c, d], [c, d, *asked("e")], [a, b], [b, c], []))

@@ -34,8 +34,9 @@ class Compared(NamedTuple):
 
     @property
     def again(self) -> bool:
-        """Whether all of it is known, and someone has spoken since; an answer that broke off does not count."""
-        return not all(message.metadata.get("partial") for message in self._since)
+        """Whether all of it is known and answered; an answer that broke off, or after results never came, is none."""
+        since = [message for message in self._since if not message.metadata.get("partial")]
+        return bool(since) and not _only_tools(since)
 
     @property
     def _since(self) -> list[Message]:
@@ -137,6 +138,11 @@ def _differ(one: ToolCall, other: ToolCall) -> bool:
     if one.name != other.name:
         return True
     return one.arguments != other.arguments and arguments_object(one) != arguments_object(other)
+
+
+def _only_tools(since: Sequence[Message]) -> bool:
+    """Whether nothing is there but calls and results, the last of them a result."""
+    return since[-1].role == "tool" and all(one.role == "tool" or one.tool_calls for one in since)
 
 
 def _found(places: Sequence[int | None]) -> list[int]:
