@@ -161,7 +161,7 @@ def test_a_context_can_be_shown_as_it_was(trip: Run) -> None:
     assert (
         "no message 'x' in the session trip: see the ids by" in trip("context", "--replay", "x", *here, code=1).stderr
     )
-    assert "no question of a user" in trip("context", "--replay", "2", *here, code=1).stderr
+    assert "is not a user's" in trip("context", "--replay", "2", *here, code=1).stderr
     assert "leave those out" in trip("context", "Why?", "--replay", "4", *here, code=2).stderr
 
 

@@ -123,6 +123,6 @@ def test_a_message_that_is_gone_is_told_from_one_that_asks_nothing(memory: Memor
     chat = memory.session("trip", user="ada")
     question, _ = chat.add_turn("Where is the kettle?", "In the kitchen.")
     chat.forget([question.id])
-    for number, why in ((1, "it was erased, or never said"), (2, "no question of a user"), (3, "never said")):
+    for number, why in ((1, "it was erased or never added"), (2, "is not a user's"), (3, "never added")):
         with pytest.raises(NotFound, match=why):
             chat.replay(number)
