@@ -110,9 +110,9 @@ def test_a_line_that_can_not_be_kept_is_told_with_its_number_and_the_rest_is_kep
     done = parsed(trip, "import", "odd.jsonl")
     assert done["documents"] == 1
     assert [(one["where"], one["why"].split(":")[0]) for one in done["skipped"]] == [
-        ("odd.jsonl line 1", "document 'note' is here with another text, which stays; remove it to have the other"),
+        ("odd.jsonl line 1", "document 'note' is here with another text and stays; remove it to import this one"),
         ("odd.jsonl line 2", "not as recollect writes it"),
-        ("odd.jsonl line 3", "no fact as an export tells it"),
+        ("odd.jsonl line 3", "not a fact as an export writes it"),
         ("odd.jsonl line 4", "it cites messages that are not here"),
     ]
     assert "but hologram" in done["skipped"][1]["why"]

@@ -36,7 +36,7 @@ def test_replay_gives_the_same_bytes_again(memory: Memory, clock: ManualClock) -
     assert chat.history(before=asked.id) == chat.history(before=5) == chat.history()[:4]
     with pytest.raises(NotFound, match="no message 'of another' in session"):
         chat.replay("of another")
-    with pytest.raises(NotFound, match="message 2 of this session is no question"):
+    with pytest.raises(NotFound, match="message 2 of this session is not a user's"):
         chat.replay(2)
     with pytest.raises(NotFound):
         chat.replay(99)
