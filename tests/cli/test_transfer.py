@@ -148,13 +148,13 @@ def test_import_tells_what_was_skipped_and_whose_it_is(run: Run, home: Path) -> 
 
 def test_import_says_what_it_can_read(run: Run, home: Path) -> None:
     (home / "shopping.txt").write_text("milk")
-    assert "name an export as JSON, JSON lines or its archive" in run("import", "shopping.txt", code=1).stderr
+    assert "give an export as JSON, JSON lines or its archive" in run("import", "shopping.txt", code=1).stderr
     (home / "shopping.txt").write_text("[1]")
     assert "--format" in run("import", "shopping.txt", code=1).stderr
     missing = run("import", "nowhere.jsonl", code=1).stderr
     assert (
-        missing
-        == "ConfigError: nowhere.jsonl can't be read (No such file or directory): name an export file that can\n"
+        missing == "ConfigError: nowhere.jsonl can't be read (No such file or directory):"
+        " give the path of a readable export file\n"
     )
 
 

@@ -98,7 +98,7 @@ def ladder(
 
 
 def _older(messages: Sequence[Message], shown: Sequence[int], limits: Limits) -> list[list[int]]:
-    """What is shown, split at the user's messages, with late results beside their calls; without the last and pinned."""
+    """What is shown, split at the user's messages, late results beside their calls; without the last and pinned."""
     parts: list[list[int]] = []
     homes: dict[str, int] = {}
     for index in shown:

@@ -229,7 +229,7 @@ def asked(text: str) -> list[str]:
 
 
 def follow_up(text: str) -> str:
-    """The kind of a reaction to an answer: shorter, simpler, more, example, thanks, wrong; "" if it is none of these."""
+    """The kind of a reaction to an answer: shorter, simpler, more, example, thanks, wrong; "" if it is none of them."""
     said = " ".join(text[:MAX_LOOKED_AT].replace("\u2019", "'").lower().split()).rstrip(" .!?")
     if _THANKS.match(said):
         return "thanks"

@@ -11,7 +11,7 @@ from typing import Final
 from recollect.answers import Fact
 from recollect.flow.facts import Known, Statement, known
 from recollect.flow.facts.asked import wanted
-from recollect.flow.facts.known import Knowing, turn
+from recollect.flow.facts.known import Knowing, order_of
 from recollect.flow.facts.tell import Told, asked_by, tell
 from recollect.store.words import query_words, words
 
@@ -38,13 +38,13 @@ class Stated:
     def take(self, new: Sequence[tuple[Statement, datetime | None]]) -> None:
         """Take in further statements. If they come after all known ones, those are not gone over again."""
         kept_at = min((at for _, at in new if at), default=_NEVER)
-        more, in_step = _in_turn(new), self.newest <= kept_at  # else a clock was ahead, and known ones may be re-dated
+        more, in_step = _in_order(new), self.newest <= kept_at  # else a clock was ahead, and known ones may be re-dated
         self.stated += new
         self.newest = max(self.newest, *(said.order[0] for said, _ in new))
-        if in_step and self.statements and turn(self.statements[-1]) < turn(more[0]):
+        if in_step and self.statements and order_of(self.statements[-1]) < order_of(more[0]):
             self.statements = [*self.statements, *more]  # a new list: others may be reading the old one
         else:
-            self.knowing, self.statements = Knowing(), _in_turn(self.stated)
+            self.knowing, self.statements = Knowing(), _in_order(self.stated)
             more = self.statements
         self.known = self.knowing.with_more(more)
 
@@ -68,14 +68,14 @@ class Stated:
         return self.known if until is None else known(one for one in self.statements if one.order[1] <= until)
 
 
-def _in_turn(stated: Sequence[tuple[Statement, datetime | None]]) -> list[Statement]:
+def _in_order(stated: Sequence[tuple[Statement, datetime | None]]) -> list[Statement]:
     """The statements in the order in which they count. One dated by a clock that was ahead comes before later ones."""
     found, later = list[Statement](), (_NEVER, _NEVER)
     for said, at in reversed(stated):
         found.append(_by(later, said))
         if at:
             later = min(later, (at, min(at, max(said.order[0], at - LEARNED_WITHIN))))
-    return sorted(found, key=turn)
+    return sorted(found, key=order_of)
 
 
 def _by(later: tuple[datetime, datetime], said: Statement) -> Statement:
