@@ -16,7 +16,7 @@ VALUED: Final = word_set(
     """likes dislikes allergy avoids speaks uses prefers todo plays teaches learning studies school drives habit
     citizenship asked"""
 )
-"""Keys that hold several values at once. Their value is part of the key, and may have a colon: "todo:flight at 9:25"."""
+"""Keys that hold several values at once. The value is part of the key and may have a colon: "todo:flight at 9:25"."""
 
 
 @dataclass(frozen=True, slots=True)
