@@ -112,10 +112,10 @@ class Controller:
             view = replace(view, shown=before.shown(view.shown, self.windows.count))
             return self._assemble(scope, view, before.offers, request)
         until = None if request.question else view.asked_at - 1
-        started, measuring = perf_counter(), self.layers.measuring
+        started, measured = perf_counter(), self.layers.measured_seconds
         with span("search_memory", scope):
             offers = self._offers(scope, view, replace(request, question=question), fetched, before=until)
-        taken = perf_counter() - started - (self.layers.measuring - measuring)
+        taken = perf_counter() - started - (self.layers.measured_seconds - measured)
         self.watch.retrieved(max(0.0, taken))  # it is negative if another thread measured the embedder meanwhile
         context = self._assemble(scope, view, offers, request)
         self.settled.keep(place, context)

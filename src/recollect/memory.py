@@ -88,8 +88,8 @@ class Memory:
         self.ledger = Ledger(kept_in, clock, settings.model_calls_a_day, settings.model_tokens_a_day)
         self._vectors = Embedding(kept_in, embedder) if embedder else None
         self.jobs, learners = self._learning(former, model)
-        more = partial(self._vectors.fill, self.layers.episodic.ranker.met) if self._vectors else bool
-        self._background = Background(kept_in, learners, self.telemetry, more)
+        refill = partial(self._vectors.fill, self.layers.episodic.ranker.met) if self._vectors else bool
+        self._background = Background(kept_in, learners, self.telemetry, refill)
         self._fresh: set[Scope] = set()
 
     def _scoped(self, section: Section) -> ScopedSection:
@@ -233,7 +233,7 @@ class Memory:
         ids = _checked(scope, ids)
         with span("delete_memory", scope) as note, self.store.transaction(scope):
             along = self._along(scope, ids or ())
-            spared = self.layers.semantic.elsewhere(scope, ids)
+            spared = self.layers.semantic.spared(scope, ids)
             erased = self.store.log.erase(scope, ids)
             note(records=erased.messages)
             more = sum(drop(self.store, session, records) for session, records in along.items())
@@ -256,7 +256,7 @@ class Memory:
                 for records in self._along(scope, ids or ()).values()
                 for record in records
             }
-            spared = {fact.position for fact in self.layers.semantic.elsewhere(scope, ids)}
+            spared = {fact.position for fact in self.layers.semantic.spared(scope, ids)}
         going = frozenset(record for record in found.records | along if record.position not in spared)
         return replace(found, records=going)
 

@@ -83,7 +83,7 @@ class Layers:
         return self.procedural.learn(job)
 
     @property
-    def measuring(self) -> float:
+    def measured_seconds(self) -> float:
         """The seconds spent measuring the embedder. That happens once, and does not count as retrieval time."""
         both = (self.episodic.ranker.nearness, self.documents.nearness)
         return sum(nearness.seconds for nearness in both if nearness)

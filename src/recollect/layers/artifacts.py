@@ -45,7 +45,7 @@ def _facts(layers: Layers, asked: Asked, _: int) -> Iterator[tuple[Hit, str]]:
 
 
 def _excerpts(layers: Layers, asked: Asked, _: int) -> Iterator[tuple[Hit, str]]:
-    for record in layers.tools.holding(asked.within, asked.at):
+    for record in layers.tools.fresh(asked.within, asked.at):
         text = f"[{origin_of(record)}] {record.value['text']}"
         found = f"{record.value['text']} {record.value['question']}"
         yield Hit((), text, 0.0, record.valid_from or asked.at, _session(record.scope)), found

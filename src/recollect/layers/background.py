@@ -33,13 +33,13 @@ Learn: TypeAlias = Callable[[Job], int]
 class Background:
     """A thread that works through the queue; `learners` has the function for each kind of job.
 
-    `more` is called when the queue is empty: it may enqueue further work, and returns whether it did.
+    `refill` is called when the queue is empty: it may enqueue further work, and returns whether it did.
     """
 
     store: Store
     learners: Mapping[str, Learn]
     telemetry: Telemetry
-    more: Callable[[], bool] = bool
+    refill: Callable[[], bool] = bool
     worker: str = field(default_factory=lambda: uuid.uuid4().hex)
     _busy: threading.Lock = field(default_factory=threading.Lock)
     _work: threading.Event = field(default_factory=threading.Event)
@@ -64,7 +64,7 @@ class Background:
         """Do all work that is due, and wait for work in progress; returns how many things were learned."""
         learned = 0
         with self._busy:
-            while not self._stop.is_set() and (job := self._claim() or (self.more() and self._claim())):
+            while not self._stop.is_set() and (job := self._claim() or (self.refill() and self._claim())):
                 learned += self._do(job)
         return learned
 

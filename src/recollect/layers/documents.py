@@ -180,7 +180,7 @@ class Documents:
         """The passages that are near enough to the question, in the re-ranker's order, and the others."""
         ranked, least = self._ranked(scope, question, as_of), self.settings.documents_threshold
         near = [one for one in ranked if one.score >= least]
-        return self._read_again(question, near), [one for one in ranked if one.score < least]
+        return self._reranked(question, near), [one for one in ranked if one.score < least]
 
     def _changed(self, scope: Scope, as_of: int) -> Offered:
         """The documents whose text at that position of the store is gone, because they were changed since."""
@@ -310,7 +310,7 @@ class Documents:
             log.warning("documents are searched by words alone this time: %s", error)
             return {}
 
-    def _read_again(self, question: str, near: Passages) -> Passages:
+    def _reranked(self, question: str, near: Passages) -> Passages:
         """The same passages, with the best few in the re-ranker's order."""
         most = self.settings.documents_rerank_n
         first, rest = near[:most], near[most:]

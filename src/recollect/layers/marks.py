@@ -82,7 +82,7 @@ def check_cited(store: Store, user: Scope, cited: Collection[tuple[str, str]]) -
         raise Gone({id for _, id in gone})
 
 
-def learned(learn: Callable[[], T], drop: Callable[[Set[str]], object] = lambda ids: None) -> T:
+def retry_when_gone(learn: Callable[[], T], drop: Callable[[Set[str]], object] = lambda ids: None) -> T:
     """Call `learn` and return its result. If messages were gone, drop what was learned from them and call it again."""
     while True:
         try:

@@ -25,7 +25,7 @@ from recollect.answers import Candidate
 from recollect.errors import ConfigError, Conflict, DiskFull, StoreUnavailable
 from recollect.flow.patterns import Hint, derive, hints, most_asked
 from recollect.flow.tally import Recurring, Tally
-from recollect.layers.marks import check_cited, drop_citing, learned
+from recollect.layers.marks import check_cited, drop_citing, retry_when_gone
 from recollect.patterns import Patterns
 from recollect.recent import remembered
 from recollect.settings import DEFAULTS
@@ -156,7 +156,7 @@ class Procedural:
 
     def _analyse(self, scope: Scope, job: Job | None = None) -> Patterns:
         """Analyse the patterns, starting over if messages are erased meanwhile."""
-        return learned(partial(self._analyse_once, scope, job), partial(drop_citing, self.store, scope, KIND))
+        return retry_when_gone(partial(self._analyse_once, scope, job), partial(drop_citing, self.store, scope, KIND))
 
     def _analyse_once(self, scope: Scope, job: Job | None) -> Patterns:
         """Analyse the patterns; store them and finish the job in one transaction.

@@ -18,7 +18,7 @@ from recollect.flow.facts.known import opposite
 from recollect.flow.facts.people import CALLED
 from recollect.flow.facts.phrases import slug
 from recollect.flow.facts.tell import HOLDS_SEVERAL, Told
-from recollect.layers.marks import check_there, learned, read_to, said_before, set_read_to
+from recollect.layers.marks import check_there, read_to, retry_when_gone, said_before, set_read_to
 from recollect.layers.stated import Stated
 from recollect.recent import Recent
 from recollect.settings import DEFAULTS
@@ -76,7 +76,7 @@ class Semantic:
 
     def facts(self, user: Scope, as_of: datetime | None = None) -> list[Fact]:
         """What is known about a user, oldest first; with `as_of`, what was known and still held at that time."""
-        kept = self._kept(user.owner)[0]
+        kept = self._stated(user.owner)
         if as_of is None:
             return list(kept.known.standing)
         then = with_zone(as_of)
@@ -87,7 +87,7 @@ class Semantic:
         """The known birthdays by name ("my birthday", "my sister's birthday"), where the question is about one."""
         if BIRTHDAY not in question.lower():
             return {}
-        standing = self._kept(user.owner)[0].known_at(until).standing
+        standing = self._stated(user.owner).known_at(until).standing
         found = {fact.key: fact.value for fact in standing if fact.key.split(":")[-1] == BIRTHDAY}
         named = {f"my {key.removesuffix(f':{BIRTHDAY}')}'s {BIRTHDAY}": day for key, day in found.items() if ":" in key}
         own = {f"my {BIRTHDAY}": found[BIRTHDAY]} if BIRTHDAY in found else {}
@@ -95,7 +95,7 @@ class Semantic:
 
     def history(self, user: Scope, key: str) -> list[Fact]:
         """Everything ever known about a user under a key, oldest first; `valid_to` says until when it held."""
-        return self._kept(user.owner)[0].known.of(key)
+        return self._stated(user.owner).known.of(key)
 
     def remember(
         self, user: Scope, type: FactType, key: str, value: str | None, at: datetime, session: str = ""
@@ -122,7 +122,7 @@ class Semantic:
             "type": type,
             "value": value or "",
             "at": said.isoformat(),
-            "order": max([said, *self._stated(user, keys)]).isoformat(),
+            "order": max([said, *self._times_of(user, keys)]).isoformat(),
             "session": session,
             "ended": ended,
         }
@@ -137,10 +137,10 @@ class Semantic:
                 self.store.records.put(user.owner, [fact])
         return new
 
-    def _stated(self, user: Scope, keys: Sequence[str]) -> list[datetime]:
+    def _times_of(self, user: Scope, keys: Sequence[str]) -> list[datetime]:
         """The times at which something was said about one of these keys or its opposite (likes, dislikes)."""
         about = {*keys, *map(opposite, keys)}
-        return [one.order[0] for one in self._kept(user.owner)[0].statements if one.key in about]
+        return [one.order[0] for one in self._stated(user.owner).statements if one.key in about]
 
     def offer(self, user: Scope, question: str, at: datetime, until: int | None = None) -> list[Candidate]:
         """A line for each fact that holds at a time, best first: shared words count most, then confidence and recency.
@@ -154,11 +154,11 @@ class Semantic:
             self.hits, self.misses = self.hits + (not fresh), self.misses + fresh
         return list(_candidates(kept.told(question, at, until, self.most), kept.known_at(until).rests))
 
-    def elsewhere(self, scope: Scope, ids: Sequence[str] | None) -> list[Record]:
+    def spared(self, scope: Scope, ids: Sequence[str] | None) -> list[Record]:
         """The facts to put back after erasing messages: those from other sessions, which may use the same ids."""
         if scope.session is None:
             return []
-        statements = self._kept(scope.owner)[0].statements
+        statements = self._stated(scope.owner).statements
         cited = {id for one in statements if one.session != scope.session for id in one.sources}
         named = cited if ids is None else cited.intersection(ids)
         erased = {entry.message.id for entry in self.store.log.get(scope, sorted(named))}
@@ -175,7 +175,7 @@ class Semantic:
     def _learn(self, scope: Scope, job: Job | None, least: int) -> int:
         total, more = 0, True
         while more:
-            new, more = learned(partial(self._learn_page, scope, job, least))
+            new, more = retry_when_gone(partial(self._learn_page, scope, job, least))
             total, least = total + new, 1
         return total
 
@@ -199,6 +199,10 @@ class Semantic:
                     self.store.jobs.enqueue(scope, [LATER])
                 self.store.jobs.finish(job)
         return len(records) if new else 0, more
+
+    def _stated(self, user: Scope) -> Stated:
+        """What a user stated, up to date with the store."""
+        return self._kept(user)[0]
 
     def _kept(self, user: Scope) -> tuple[Stated, bool]:
         """What is cached of a user, brought up to date with the store, and whether facts had to be read for that."""

@@ -16,7 +16,7 @@ from recollect.answers import Candidate
 from recollect.flow.days import written
 from recollect.flow.summarise import Said, Sentence, fold, pick, render
 from recollect.layers.columns import ASSISTANTS, speaker_of
-from recollect.layers.marks import check_there, drop_citing, learned, read_to, set_read_to
+from recollect.layers.marks import check_there, drop_citing, read_to, retry_when_gone, set_read_to
 from recollect.llm.recall import echoes
 from recollect.recent import Recent
 from recollect.settings import DEFAULTS
@@ -85,7 +85,7 @@ class Summary:
         ours = [match for match in found if match.id.endswith(f" {self.every} {self.max_tokens}")]
         return [item for match in ours[:k] for item in self.store.index.get(match.scope, KIND, [match.id])]
 
-    def told(self, scope: Scope, until: int) -> list[Sentence]:
+    def sentences(self, scope: Scope, until: int) -> list[Sentence]:
         """The conversation's own sentences in the newest summary that ends at message `until` or before."""
         return _sentences(self._standing(scope, until, None)[1])
 
@@ -161,7 +161,7 @@ class Summary:
 
     def _fold(self, scope: Scope, job: Job | None) -> int:
         """Fold blocks, starting over if messages are erased meanwhile; returns how many."""
-        return learned(partial(self._fold_once, scope, job), partial(drop_citing, self.store, scope, KIND))
+        return retry_when_gone(partial(self._fold_once, scope, job), partial(drop_citing, self.store, scope, KIND))
 
     def _fold_once(self, scope: Scope, job: Job | None) -> int:
         whole = self._last(scope) // self.every * self.every

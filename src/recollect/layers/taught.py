@@ -148,7 +148,7 @@ class Taught:
         if not self.ledger.is_open(scope.tenant):
             return self._put_off(job, DAY_IS_SPENT)
         start = max(0, end - BLOCKS * self.summary.every)
-        entries, earlier = self.store.log.read(scope, after=start, until=end), self.summary.told(scope, start)
+        entries, earlier = self.store.log.read(scope, after=start, until=end), self.summary.sentences(scope, start)
         notes, before = wording(record), render(earlier)
         try:
             read, said = _fitting(partial(self._summary, job, notes, before), entries)

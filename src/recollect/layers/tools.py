@@ -87,9 +87,9 @@ class Tools:
 
     def kept(self, scope: Scope, at: datetime) -> list[Excerpt]:
         """The session's excerpts that have not expired at that time, in the order in which they were added."""
-        return [_excerpt(record) for record in self.holding(scope, at)]
+        return [_excerpt(record) for record in self.fresh(scope, at)]
 
-    def holding(self, scope: Scope, at: datetime) -> list[Record]:
+    def fresh(self, scope: Scope, at: datetime) -> list[Record]:
         """The records of the excerpts that have not expired, of a session or of all a user's sessions."""
         records = self.store.records.find(scope, kind=KIND, exact=scope.session is not None)
         return [record for record in records if _holds(record, with_zone(at))]
