@@ -153,7 +153,7 @@ class Summary:
         end = max(0, until) // self.every * self.every
         known = None
         while end > 0:
-            if found := self.store.records.find(scope, kind=KIND, key=self._key(end), as_of=as_of, exact=True):
+            if found := self._ending_at(scope, self._key(end), as_of):
                 return end, found[-1]
             known = read_to(self.store, scope, self._mark) if known is None else known
             end = min(end - self.every, known)
@@ -186,15 +186,15 @@ class Summary:
     def _put(self, scope: Scope, made: Sequence[tuple[Record, Item]], newest: int) -> None:
         records = [record for record, _ in made]
         before = self.store.records.get(scope, [record.id for record in records])
-        if outlived := [record.id for record in before if record.superseded_at and not self._stands(record)]:
+        replaced = [record for record in before if record.superseded_at]
+        if outlived := [record.id for record in replaced if not self._ending_at(scope, record.key)]:
             self.store.records.delete(scope, outlived)  # a model's wording had replaced them, and was erased
         self.store.records.put(scope, records)
         self.store.index.put(scope, [item for _, item in made])
         check_there(self.store, scope, (id for pair in made for part in pair for id in part.sources), newest)
 
-    def _stands(self, record: Record) -> bool:
-        scope = record.scope or Scope()
-        return bool(self.store.records.find(scope, kind=KIND, key=record.key, exact=True))
+    def _ending_at(self, scope: Scope, key: str, as_of: int | None = None) -> list[Record]:
+        return self.store.records.find(scope, kind=KIND, key=key, as_of=as_of, exact=True)
 
     def _record(self, seq: int, rolling: Sequence[Sentence]) -> Record:
         value = {"rolling": [list(astuple(sentence)) for sentence in rolling]}

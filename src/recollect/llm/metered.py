@@ -50,7 +50,7 @@ class Metered:
             self._learn(messages, options.get("tools", ()), reply)
 
     def stream(self, messages: Sequence[Message], **options: Unpack[Options]) -> Iterator[Delta]:
-        """The answer as it is made; the last piece carries the whole reply."""
+        """The answer, piece by piece; the last piece has the whole reply."""
         reply = None
         deltas = self.model.stream(messages, **options)
         try:

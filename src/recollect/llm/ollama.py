@@ -68,9 +68,9 @@ class Ollama:
         sent = count_messages([*map(_sendable, ask.messages)], estimate) + count_tools(ask.tools, estimate)
         if not seen or seen >= FEWER * sent:
             return
-        problem = f"the model saw {seen} tokens of a prompt of about {sent}; its context was to be {self.context}"
+        problem = f"the model saw {seen} of about {sent} tokens of the prompt; the requested context was {self.context}"
         if sent > self.context:
-            raise ContextOverflow(f"Ollama cut the prompt without a word: {problem}", self.context)
+            raise ContextOverflow(f"Ollama cut the prompt silently: {problem}", self.context)
         _log.warning("Ollama may have cut the prompt: %s", problem)
 
 

@@ -52,9 +52,9 @@ class Recommendation:
 
 
 def recommended_budget(model: str) -> Recommendation:
-    """The tokens a conversation with this model should take: 10 to 25 % of its window.
+    """The tokens that a conversation with this model should take: 10 to 25 % of its window.
 
-    A tenth of the window; a quarter of it where that is no more than 8,000.
+    That is a quarter of the window but at most 8,000, or a tenth of it if that is more.
     """
     window = window_of(model)
     size = UNKNOWN_WINDOW if window is None else window
