@@ -157,7 +157,7 @@ def test_the_error_names_each_format_and_why(tmp_path: Path) -> None:
         assert f"{name}: no " in str(caught.value)
     with pytest.raises(ConfigError, match="not one of"):
         read(path, "word")
-    with pytest.raises(ConfigError, match=r"can't be read \(No such file or directory\): name .*export"):
+    with pytest.raises(ConfigError, match=r"can't be read \(No such file or directory\): give .*export"):
         detect(tmp_path / "nowhere.json")
 
 
