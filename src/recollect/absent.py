@@ -1,4 +1,4 @@
-"""What to say about users and sessions that are not in the store: which ones are."""
+"""What to say where a user or session is not in the store: which ones are."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ USERS: Final = 5
 
 
 def others(chat: Session) -> str:
-    """A hint for a user of whom nothing is kept: similar names, or some users there are; "" where there are none."""
+    """A hint if nothing is kept for this user: similar names, or some users that exist; "" otherwise."""
     memory, scope = chat.memory, chat.scope
     if memory.sessions(scope.user, tenant=scope.tenant, limit=1) or _known(memory, scope.owner, 1):
         return ""
@@ -33,13 +33,13 @@ def others(chat: Session) -> str:
 
 
 def _known(memory: Memory, scope: Scope, limit: int) -> list[Scope]:
-    """The scopes that have facts, documents or excerpts, also those of users who said nothing."""
+    """The scopes that have facts, documents or excerpts, including those of users who never said anything."""
     find = memory.store.records.find
     return [record.scope for kind in IN_SESSIONS for record in find(scope, kind=kind, limit=limit) if record.scope]
 
 
 def begun(chat: Session, otherwise: str) -> SessionStats:
-    """The session at a glance; NotFound, which names similar ones, where nothing was said in it."""
+    """An overview of the session; if nothing was said in it, raises NotFound, which names similar sessions."""
     if found := chat.stats():
         return found
     scope = chat.scope

@@ -1,4 +1,4 @@
-"""AsyncMemory: the verbs of Memory, awaited. Each runs the same code on a thread, so that the event loop never waits.
+"""AsyncMemory: the methods of Memory, awaited. They run the same code on threads, so the event loop never blocks.
 
 async with AsyncMemory.open("memory.db") as memory:
     chat = memory.session("trip", user="ada")
@@ -35,7 +35,7 @@ class _Awaited(Generic[S_co]):
 
 
 def awaited(verb: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[_Awaited[S], P], Coroutine[Any, Any, R]]:
-    """The awaited form of a method. A call that is cancelled still happens wholly or not at all."""
+    """The awaited form of a method. A cancelled call is still carried out completely or not at all."""
 
     @wraps(verb)
     async def call(self: _Awaited[S], /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -66,7 +66,7 @@ def taking(other: Callable[P, Any]) -> Callable[[Callable[Concatenate[S, ...], R
 
 
 async def done(write: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """The result of a write; it is over when this returns, even where the caller was cancelled meanwhile."""
+    """The result of a write. The write is over when this returns, even if the caller was cancelled meanwhile."""
     task = asyncio.ensure_future(asyncio.to_thread(write, *args, **kwargs))
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
@@ -121,7 +121,7 @@ class _AsyncUser(_Awaited[U]):
 
 
 class AsyncUser(_AsyncUser[User]):
-    """All that is kept of a user."""
+    """Everything kept about a user."""
 
 
 class AsyncSession(_AsyncUser[Session]):
@@ -145,7 +145,7 @@ class AsyncSession(_AsyncUser[Session]):
 
 
 class Opening:
-    """A memory that is opened on a thread, once it is entered (`async with`) or awaited."""
+    """A memory that is opened on a thread once it is entered (`async with`) or awaited."""
 
     def __init__(self, kind: Callable[[Memory], AsyncMemory], opened: Callable[[], Memory]) -> None:
         self._kind, self._open = kind, opened
@@ -189,7 +189,7 @@ class Opening:
 
 
 class AsyncMemory(_Awaited[Memory]):
-    """`Memory` for asyncio: the same verbs, awaited. Begin with `AsyncMemory.open`."""
+    """`Memory` for asyncio: the same methods, awaited. Begin with `AsyncMemory.open`."""
 
     def __init__(self, sync: Memory | None = None) -> None:
         if not isinstance(sync, Memory):
@@ -207,7 +207,7 @@ class AsyncMemory(_Awaited[Memory]):
     @classmethod
     @taking(Memory.open)
     def open(cls, *args: Any, **kwargs: Any) -> Opening:
-        """The memory in a file or at an address, to be entered or awaited: see `Memory.open`."""
+        """Open the memory in a file or at an address; enter or await the result. See `Memory.open`."""
         return Opening(cls, partial(Memory.open, *args, **kwargs))
 
     def user(self, id: str, *, tenant: str = "default") -> AsyncUser:

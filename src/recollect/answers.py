@@ -1,4 +1,4 @@
-"""What memory answers with: what was recalled, documents, excerpts and facts. All frozen, all plain data."""
+"""What memory returns: recalled messages, documents, excerpts and facts, as frozen plain data."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Hit:
 
 
 class Recalled(list[Hit]):
-    """Hits, best first. `relevance`, from 0 to 1, says how near the best message is to the question, if any is.
+    """Hits, best first. `relevance`, from 0 to 1, says how close the best message comes to the question.
 
-    It is the cosine of the nearest message or, without a model, the share of the question's words that one holds.
-    `by_chance` says that nothing was said about it, as far as can be told: a context would recall none of these.
+    It is the cosine of the nearest message or, without a model, the largest share of the question's words in one.
+    `by_chance` says that these hits probably have nothing to do with the question: a context would recall none.
     """
 
     def __init__(self, hits: Iterable[Hit] = (), relevance: float = 0.0, by_chance: bool = False) -> None:
@@ -44,12 +44,12 @@ class Recalled(list[Hit]):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Something a layer offers a context: its text, how well that fits the question, and where and when it comes from.
+    """Something a layer offers a context: its text, how well that fits the question, where it is from, and when.
 
     `origin` says who or what said it ("user", "conversation trip", "document guide.md", "web https://…"). `sources`
-    are ids of messages, or of a document's chunk; `sessions` has the session of each message, where that is known.
-    `out` is the rule by which the layer itself left it out, for the receipt; empty means that it is offered.
-    `records` are the ids of the records it was read from: once one is erased, it must not be quoted again.
+    are ids of messages, or of a document's chunk; `sessions` has the session of each message, if known. `out` is the
+    rule by which the layer itself left it out, for the receipt; it is empty for what is really offered. `records` are
+    the ids of the records it was read from: once one is erased, it must not be quoted again.
     """
 
     section: str
@@ -63,7 +63,7 @@ class Candidate:
     records: tuple[str, ...] = field(default=(), compare=False)
 
     def cites(self, unknown: str) -> Iterator[tuple[str, str]]:
-        """The session and the id of each message it is from; `unknown` stands for a session that is not known."""
+        """The session and the id of each message it is from; `unknown` takes the place of an unknown session."""
         return zip(self.sessions or repeat(unknown), self.sources, strict=False)
 
 
@@ -81,7 +81,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A part of a document that was found, the headings above it, and its score: the higher, the nearer."""
+    """A part of a document that was found, the headings above it, and its score: the higher, the better it fits."""
 
     document: str
     headings: tuple[str, ...]
@@ -92,13 +92,13 @@ class Passage:
 
     @property
     def origin(self) -> str:
-        """Where it stands, as a reader would say it."""
+        """Where the passage is from, in words for a reader."""
         return UNDER.join((f"document {self.document}", *self.headings))
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A few words of a tool or a web page, where they are from, and when they were found there."""
+    """A few words from a tool or a web page, their source, and when they were found there."""
 
     text: str
     source: str
@@ -118,11 +118,11 @@ FactOrigin: TypeAlias = Literal["user", "note", "import"]
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something known of a user, and when it held: from `valid_from` until `valid_to`, where that is known.
+    """Something known about a user, and when it held: from `valid_from` until `valid_to`, if known.
 
-    `at` is when it was first said, `updated_at` when last; `sources` are the messages that say it, each in the session
-    that `sessions` has at its place, and `message.text[span[0]:span[1]]` of the first one is where. Something due is
-    valid until the end of that day. `origin` says whose words it is in: what the user said too is the user's.
+    `at` is when it was first said, `updated_at` when last. `sources` are the messages that say it and `sessions` their
+    sessions, in the same order; in the first one it is at `message.text[span[0]:span[1]]`. A plan is valid until the
+    end of the day it is due. `origin` says whose words these are: "user" for everything the user said themselves.
     """
 
     type: FactType

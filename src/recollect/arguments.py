@@ -1,4 +1,4 @@
-"""Checks of what callers pass in; what does not fit is refused with what to do about it."""
+"""Checks of what callers pass in. Errors say what is wrong and what to give instead."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from recollect.errors import ConfigError, InvalidTranscript
 from recollect.types import READ_WITH_PARSE, ROLES, Message, Part, Role
 
 MAX_WHOLE: Final = 2**63 - 1
-"""The largest whole number that a store holds: as a limit, as many as there are."""
+"""The largest whole number that a store can hold. As a limit, it means no limit."""
 LARGEST: Final = sys.float_info.max
-"""The largest number that fits a float; whole numbers of Python can be larger."""
+"""The largest float; Python's whole numbers can be larger."""
 MAX_QUESTION: Final = 4_000
-"""Characters of a question that are looked at."""
+"""How many characters of a question are looked at."""
 FIELDS: Final = frozenset(field.name for field in dataclasses.fields(Message)) - {"role", "content"}
-"""What a message has beside its role and content."""
+"""The fields of a message besides its role and content."""
 LIKE: Final = 0.75
 """How similar a name must be to one that may be meant, from 0 to 1."""
 _SHOULD: Final = re.compile(r"^\w+ should (.*?)(?:, unable to parse .*)?$")
@@ -31,7 +31,7 @@ def as_message(
     content: str | Sequence[Part],
     fields: Mapping[str, Any],
 ) -> Message:
-    """A message given whole, or by its role, content and fields; both at once are refused."""
+    """The message that is given whole, or by its role, content and fields; raises ConfigError if both are."""
     if not isinstance(message, Message):
         if not isinstance(message, str):
             several = "add_many keeps several" if isinstance(message, (list, tuple)) else READ_WITH_PARSE
@@ -42,7 +42,7 @@ def as_message(
         if not isinstance(content, Iterable) or isinstance(content, (bytes, Mapping)):
             raise InvalidTranscript(f"content must be text or parts, got {content!r}")
         if unknown := sorted(fields.keys() - FIELDS):
-            raise ConfigError(f"a message has no {', '.join(unknown)}; what is yours goes into metadata={{…}}")
+            raise ConfigError(f"a message has no {', '.join(unknown)}; put values of your own into metadata={{…}}")
         return Message(message, content if isinstance(content, str) else tuple(content), **fields)
     if content or fields:
         raise ConfigError("give a Message, or a role with its content and fields, not both")
@@ -50,7 +50,7 @@ def as_message(
 
 
 def messages_only(messages: Iterable[Message]) -> list[Message]:
-    """The messages as a list; what is no Message is refused with what to do about it."""
+    """The messages as a list; raises InvalidTranscript if one is not a Message."""
     try:
         each = iter(messages)
     except TypeError:
@@ -65,18 +65,18 @@ def messages_only(messages: Iterable[Message]) -> list[Message]:
 
 
 def check_question(question: str) -> None:
-    """Raises unless it is text."""
+    """Raise ConfigError unless a question is text."""
     if not isinstance(question, str):
-        raise ConfigError(f"a question is text, not a {type(question).__name__}")
+        raise ConfigError(f"a question must be text, not a {type(question).__name__}")
 
 
 def in_words(said: str) -> str:
-    """What pydantic says is wrong with a value, in the words used here: "it must be greater than 0"."""
+    """What pydantic says is wrong with a value, in the wording of our errors: "it must be greater than 0"."""
     return _SHOULD.sub(r"it must \1", said.removeprefix("Value error, ").partition(" after validation")[0])
 
 
 def meant(name: str, known: Iterable[str], otherwise: str) -> str:
-    """A hint for a name that is not there: similar names that are or, where there are none, `otherwise`."""
+    """A hint for a name that does not exist: similar names that do, or `otherwise` if there are none."""
     names = {one.casefold(): one for one in known}
     asked = name.casefold()
     near = [one for one in names if one.startswith(asked) or (len(asked) > 2 and asked in one)] or get_close_matches(
@@ -86,22 +86,25 @@ def meant(name: str, known: Iterable[str], otherwise: str) -> str:
 
 
 def check_given(**given: tuple[object, bool, str]) -> None:
-    """Raises for an argument that does not fit: each has its value, whether that fits, and what to give."""
+    """Raise ConfigError for the first argument that does not fit.
+
+    For each argument, `given` has its value, whether that fits, and what to give.
+    """
     for name, (value, fits, give) in given.items():
         if not fits:
             raise ConfigError(f"{name}={value!r}: give {give}")
 
 
 def check_budget(budget: int | None) -> None:
-    """Raises unless it is none, or a whole number of tokens above 0 that a store can hold."""
+    """Raise ConfigError unless it is None, or a whole number of tokens above 0 that a store can hold."""
     if budget is not None and (not isinstance(budget, int) or isinstance(budget, bool) or budget <= 0):
         raise ConfigError(f"budget is {budget!r}; it must be a whole number of tokens above 0")
     if budget is not None and budget > MAX_WHOLE:
-        raise ConfigError(f"budget is over {MAX_WHOLE}; name a smaller one")
+        raise ConfigError(f"budget is over {MAX_WHOLE}; give a smaller one")
 
 
 def check_whole(name: str, value: int, least: int = 0) -> None:
-    """Raises unless it is a whole number from `least` on that a store can hold."""
+    """Raise ConfigError unless it is a whole number of at least `least` that a store can hold."""
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise ConfigError(f"{name}={value!r}: give a whole number of {least} or more")
     if value > MAX_WHOLE:
@@ -109,7 +112,7 @@ def check_whole(name: str, value: int, least: int = 0) -> None:
 
 
 def check_number(name: str, value: float, least: float = -math.inf, most: float = math.inf) -> None:
-    """Raises unless it is a finite number from `least` to `most`."""
+    """Raise ConfigError unless it is a finite number from `least` to `most`."""
     known = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST
     if not known or not least <= value <= most:
         within = f" from {least:g} to {most:g}" if most < math.inf else ""

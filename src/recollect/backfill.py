@@ -1,4 +1,4 @@
-"""Existing conversations into a memory: `backfill(memory, read(path), user="ada")`, as often as you like."""
+"""Import existing conversations into a memory: `backfill(memory, read(path), user="ada")`; repeating it is safe."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ COUNTED: Final = {"document": "documents", "fact": "facts", "excerpt": "excerpts
 
 @dataclass(frozen=True, slots=True)
 class Backfilled:
-    """How much was added: sessions with something new, messages, facts; `known` was there before; what was skipped.
+    """What a backfill added: sessions with something new, messages, facts. `known` things were there before.
 
-    Of what `recollect export` wrote also documents, excerpts, and others: records and items that adapters keep.
+    Documents, excerpts and others (records and items that adapters keep) come from files of `recollect export` only.
     """
 
     sessions: int = 0
@@ -56,9 +56,9 @@ def backfill(
 ) -> Backfilled:
     """Keep conversations with their ids and times; returns what was added, and what was skipped and why.
 
-    `user` is whose conversations they are; without it each goes to the user that its export names. What is there is
-    left as it is, so a backfill that was interrupted is just run again. `progress` is called after each conversation
-    with what was done so far. Vectors, facts and summaries follow in the background.
+    `user` is whose conversations they are; without it, each goes to the user that the export names. What is there
+    already stays as it is, so after an interruption just run the backfill again. `progress` is called after each
+    conversation with what was done so far. Vectors, facts and summaries follow in the background.
     """
     number, touched, skipped = Counter[str](), set[Scope](), list[Skipped]()
 
@@ -84,7 +84,7 @@ def backfill(
 
 
 def together(found: Iterable[Read]) -> Iterator[Imported | Skipped | list[Put]]:
-    """The same, with neighbouring things of one user in lists, to be kept together; a document is kept by itself."""
+    """The same items, with consecutive things of one user in lists, to be kept together; a document is on its own."""
     for place, run in groupby(
         found, key=lambda item: (item.user, item.kind == "document") if isinstance(item, Put) else None
     ):
@@ -98,7 +98,7 @@ def together(found: Iterable[Read]) -> Iterator[Imported | Skipped | list[Put]]:
 
 def _scope(item: Imported | Put, user: str | None, tenant: str) -> Scope:
     if (owner := user or item.user) is None:
-        raise ConfigError(f"whose conversation is {item.session!r}? The export names no user: give user=…")
+        raise ConfigError(f"the export does not say whose conversation {item.session!r} is: give user=…")
     return Scope(tenant, owner, item.session)
 
 
@@ -121,9 +121,9 @@ def keep_things(
     tenant: str,
     failed: Callable[[Put, Exception], None],
 ) -> Counter[str]:
-    """Keep things of one user; returns how many are new, by kind, and how many were known. `failed` takes the others.
+    """Keep things of one user; returns how many are new, by kind, and how many were known. `failed` gets the others.
 
-    All in one transaction, but for a document: nobody should wait while it is cut into chunks.
+    They are kept in one transaction, except for a document: others should not wait while it is cut into chunks.
     """
     number, owner = Counter[str](), _scope(things[0], user, tenant).owner
     with nullcontext() if things[0].kind == "document" else memory.store.transaction(owner):
@@ -138,7 +138,7 @@ def keep_things(
 
 
 def _messages(memory: Memory, item: Imported, scope: Scope, skipped: list[Skipped]) -> int:
-    """Keep messages; returns how many are new. Those that differ from what is there under their id are skipped."""
+    """Keep messages; returns how many are new. A message is skipped if a different one has its id already."""
     chat = memory.session(item.session, user=scope.user or "", tenant=scope.tenant)
     messages, new = _entitled(item), 0
     for start in range(0, len(messages), BATCH):
@@ -151,7 +151,7 @@ def _messages(memory: Memory, item: Imported, scope: Scope, skipped: list[Skippe
 
 
 def _entitled(item: Imported) -> Sequence[Message]:
-    """Its messages, of which the first has the title."""
+    """Its messages, with its title as a tag of the first."""
     if not (item.title and item.messages):
         return item.messages
     first, *others = item.messages
@@ -159,9 +159,9 @@ def _entitled(item: Imported) -> Sequence[Message]:
 
 
 def keep_messages(chat: Session, messages: Sequence[Message]) -> int:
-    """Keep those that are not there, and give those that are the tags that they never had; returns how many are new.
+    """Keep the messages that are not there yet; returns how many those are. The others get tags that they never had.
 
-    Raises Conflict where one that is there says something else.
+    Raises Conflict if a message that is there says something else.
     """
     found = chat.memory.store.log.get(chat.scope, [message.id for message in messages if message.id])
     known, tags = {entry.message.id: entry for entry in found}, dict[str, Mapping[str, Any]]()
@@ -176,7 +176,7 @@ def keep_messages(chat: Session, messages: Sequence[Message]) -> int:
 
 
 def _missing(message: Message, entry: Entry) -> Mapping[str, Any]:
-    """The tags that a kept message does not have, but for those that were taken off it."""
+    """The tags that a kept message lacks, except those that were taken off it."""
     kept = entry.message
     if (said := without_memory(message)) is None:
         return {}
@@ -222,7 +222,7 @@ def _fact(note: Note, memory: Memory, scope: Scope) -> Record:
 
 
 def _type(note: str, at: datetime) -> FactType:
-    """The type of what rules find in a note, which may leave out whose it is ("Lives in Oslo"); else the profile's."""
+    """The type of what the rules find in a note, which may lack a subject ("Lives in Oslo"); else the profile's."""
     start = note[:1].lower() + note[1:]
     found = noted(note, at) or noted(f"The user {start}", at) or noted(f"The user's {start}", at)
     return found[0].type if found else "user_profile"

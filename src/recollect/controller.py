@@ -1,4 +1,4 @@
-"""The controller builds contexts: what the window shows and what every layer offers for a question, in one budget."""
+"""The controller builds contexts: it puts the newest turns and what every layer offers for a question in one budget."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from recollect.types import Message, Scope
 
 @dataclass(frozen=True, slots=True)
 class ContextRequest:
-    """What a context is asked for: the question, when, the budget, and what goes along with it.
+    """What a context is to be built for: the question, its time, the budget, and what is sent along with it.
 
-    Without a question it is for the last user message of the session.
+    Without a question, the context is for the last user message of the session.
     """
 
     question: Message | None
@@ -66,7 +66,7 @@ class Controller:
         self.settled = Settled(self.store)
 
     def context(self, scope: Scope, request: ContextRequest) -> Context:
-        """The context for a session as it is now."""
+        """Build the context for a session as it is now."""
         started = perf_counter()
         with span("context", scope, budget=request.budget) as note:
             fetched = self._fetch(scope, request)
@@ -80,9 +80,9 @@ class Controller:
         return context
 
     def _fetch(self, scope: Scope, request: ContextRequest) -> Mapping[str, Offer]:
-        """Search the web where the question asks for it; what the program's own sections have.
+        """Search the web if the question asks for news; returns what the program's own sections offer.
 
-        Both may be slow, so this comes before the store is read.
+        Both may be slow, so this is done before the store is read.
         """
         if not (self.layers.tools.search or self.sections):
             return {}
@@ -91,7 +91,7 @@ class Controller:
             try:
                 view = self._view(scope, request)
             except BudgetTooSmall:
-                return {}  # building it tells by how much
+                return {}  # `_build` raises the same error, and tells what is needed
             last = _last_asked(view)
             if self.settled.before(_place(scope, view, last, request)):
                 return {}
@@ -100,11 +100,11 @@ class Controller:
         return self._own_sections(scope, text)
 
     def _own_sections(self, scope: Scope, text: str) -> Mapping[str, Offer]:
-        """What the sections that the program fills itself have for a question."""
+        """What the sections that the program fills itself offer for a question."""
         return {name: offered(name, fill, scope, text) for name, fill in self.sections.items() if text.strip()}
 
     def _build(self, scope: Scope, request: ContextRequest, fetched: Mapping[str, Offer]) -> Context:
-        """The context, with the same memory as before where the last question is asked again, as in an agent's loop."""
+        """The context. The last question gets the same memory when it is asked again, as in an agent's loop."""
         view = self._view(scope, request)
         question = request.question or _last_asked(view)
         place = _place(scope, view, question, request)
@@ -112,11 +112,11 @@ class Controller:
             view = replace(view, shown=before.shown(view.shown, self.windows.count))
             return self._assemble(scope, view, before.offers, request)
         until = None if request.question else view.asked_at - 1
-        started, measuring = perf_counter(), self.layers.measuring
+        started, measured = perf_counter(), self.layers.measured_seconds
         with span("search_memory", scope):
             offers = self._offers(scope, view, replace(request, question=question), fetched, before=until)
-        taken = perf_counter() - started - (self.layers.measuring - measuring)
-        self.watch.retrieved(max(0.0, taken))  # less than nothing where another thread measured meanwhile
+        taken = perf_counter() - started - (self.layers.measured_seconds - measured)
+        self.watch.retrieved(max(0.0, taken))  # it is negative if another thread measured the embedder meanwhile
         context = self._assemble(scope, view, offers, request)
         self.settled.keep(place, context)
         return context
@@ -124,7 +124,7 @@ class Controller:
     def _enough(
         self, scope: Scope, request: ContextRequest, fetched: Mapping[str, Offer], error: BudgetTooSmall
     ) -> BudgetTooSmall:
-        """The error, with as many tokens as are enough: one may end where the question fits, but not yet the facts."""
+        """The same error with a budget that is really enough: with the one it asks for, a later step may fail."""
         needed = 0
         while error.needed > needed:
             needed = error.needed
@@ -135,12 +135,12 @@ class Controller:
         return BudgetTooSmall(error.needed, request.budget, error.ledger, error.overhead)
 
     def replay(self, scope: Scope, request: ContextRequest, seq: int) -> Context:
-        """The context as it was when the message with that number, a user's, was about to be added."""
+        """The context as it was when the user's message with that number was about to be added."""
         entries = self.store.log.read(scope, after=seq - 1, until=seq) if seq > 0 else []
         if not entries:
-            raise NotFound(f"message {seq} of this session is not there: it was erased, or never said")
+            raise NotFound(f"this session has no message {seq}: it was erased or never added")
         if entries[0].message.role != "user":
-            raise NotFound(f"message {seq} of this session is no question of a user: there was no context for it")
+            raise NotFound(f"message {seq} of this session is not a user's: no context was built for it")
         message = entries[0].message
         question = Message("user", message.content, name=message.name, at=message.at)
         asked = replace(request, question=question, at=message.at or request.at)
@@ -150,26 +150,26 @@ class Controller:
         return self._assemble(scope, view, offers, asked)
 
     def tagged(self, scope: Scope, names: Collection[str]) -> None:
-        """Drop what depends on these tags of a session's messages: a pin its window, a score what was recalled."""
+        """Drop what is cached that these tags of a session's messages change: pins change its window, scores recall."""
         if "pinned" in names:
             self.windows.forget(scope)
         self.settled.forget(scope)
 
     def forget(self, scope: Scope) -> None:
-        """Drop what is kept in memory of a scope whose messages were erased or changed."""
+        """Drop what is cached of a scope, because messages in it were erased or changed."""
         self.layers.forget(scope)
         self.windows.forget(scope)
         self.forget_documents(scope)
 
     def forget_documents(self, scope: Scope) -> None:
-        """Drop what is kept in memory of documents in a scope, and of contexts that may show them: some were erased."""
+        """Drop what is cached of a scope's documents and of contexts that may quote them, because some were erased."""
         self.layers.documents.forget()
         self.watch.forget(scope)
         self.settled.forget(scope)
         forget_all()
 
     def _view(self, scope: Scope, request: ContextRequest, until: int | None = None) -> View:
-        """What the window shows that leaves room for the rest, now or when message `until` was the newest."""
+        """What the window shows beside the rest of the request, now or when message `until` was the newest."""
         room = Room.of(
             request.system,
             request.question,
@@ -190,10 +190,10 @@ class Controller:
         as_of: int | None = None,
         before: int | None = None,
     ) -> Mapping[str, Offer]:
-        """What every layer offers for the question, or offered when `as_of` was the last position of the store.
+        """What every layer offers for the question now, or offered when `as_of` was the last position of the store.
 
-        Turns are recalled up to the position `before`: a question that is in the log is not an answer to itself.
-        `own` has the sections that the program fills itself.
+        Only turns up to the position `before` are recalled: a question in the log must not answer itself. `own` holds
+        the sections that the program fills itself.
         """
         text, at = _text(request.question), request.at
         if not text.strip():

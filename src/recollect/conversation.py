@@ -23,7 +23,7 @@ from recollect.types import Message, Part, Role, local_now, with_zone
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """One pruning: when, and how many messages and tokens went."""
+    """One pruning: when, and how many messages and tokens it removed."""
 
     at: datetime
     messages: int

@@ -1,4 +1,4 @@
-"""Where Recollect keeps its files on this machine: models, and the store where none is named."""
+"""Where Recollect keeps its files on this machine: models, and the store if none is named."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def data_dir() -> Path:
 
 
 def made_data_dir() -> Path:
-    """The same, made where it is not there."""
+    """The same folder; it is created if it does not exist."""
     found = data_dir()
     try:
         found.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,7 @@ OTHERS: Final = (
     "BACKGROUND_MODEL", "DATA_DIR", "DRAIN_SECONDS", "EMBEDDER", "INDEX", "MAX_BODY", "MAX_DEPTH", "MAX_STREAMS",
     "MODEL", "QUESTIONS", "RATE", "RERANKER", "SESSION", "STORE", "USER",
 )  # fmt: skip
-"""What the command line and the service read beside the settings."""
+"""Variables that the command line and the service read besides the settings."""
 KNOWN: Final = frozenset((*OTHERS, *(setting.name.upper() for setting in dataclasses.fields(Settings))))
 
 _LINE: Final = re.compile(r"^[ \t]*(?:export[ \t]+)?(\w+)[ \t]*=", re.MULTILINE)
@@ -32,7 +32,7 @@ def here() -> set[str]:
 
 
 def misspelt(names: Iterable[str]) -> list[str]:
-    """A line for each variable with our prefix that nothing reads, but whose name is close to one that is read."""
+    """A line for each variable with our prefix that nothing reads, but whose name is similar to one that is read."""
     ours = {name: name.upper().removeprefix(PREFIX) for name in sorted(names) if name.upper().startswith(PREFIX)}
     near = {name: get_close_matches(ours[name], sorted(KNOWN)) for name in ours if ours[name] not in KNOWN}
     return [

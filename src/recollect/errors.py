@@ -28,7 +28,7 @@ from typing import Any, Self
 
 
 class RecollectError(Exception):
-    """The base of every error of this library; each survives the way from one process to another."""
+    """The base of every error of this library. All of them can be pickled."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
@@ -39,7 +39,7 @@ class ConfigError(RecollectError, ValueError):
 
 
 class MissingExtra(RecollectError, ImportError):
-    """An optional package is not installed; the message holds the command that installs it."""
+    """An optional package is not installed; the message has the command that installs it."""
 
     def __init__(self, package: str, extra: str, wanted_for: str) -> None:
         self.package, self.extra = package, extra
@@ -60,7 +60,7 @@ def _packages(extra: str) -> str:
 
 
 class InvalidTranscript(RecollectError, ValueError):
-    """A message can't be read, or breaks a rule; `where` is its place in what was given."""
+    """A message can't be read, or breaks a rule of its shape; `where` is its place in what was given."""
 
     def __init__(self, problem: str, where: str = "") -> None:
         self.problem, self.where = problem, where
@@ -87,7 +87,7 @@ class BudgetTooSmall(RecollectError, ValueError):
 
 
 class StoreError(RecollectError):
-    """The store can't do it: it is damaged, or what was given can't be kept."""
+    """The store can't do what was asked: it is damaged, or what was given can't be kept."""
 
 
 class StoreUnavailable(StoreError, ConnectionError):
@@ -95,11 +95,11 @@ class StoreUnavailable(StoreError, ConnectionError):
 
 
 class DiskFull(StoreError, OSError):
-    """There is no room to write; nothing was written, and writing works again once there is."""
+    """There is no room on the disk. Nothing was written; writing works again once there is room."""
 
 
 class Conflict(StoreError, ValueError):
-    """What is kept says otherwise; nothing was written."""
+    """What is kept contradicts this, such as another message with the same id; nothing was written."""
 
 
 class NotFound(StoreError, LookupError):
@@ -111,9 +111,9 @@ class MigrationError(StoreError, RuntimeError):
 
 
 class ModelError(RecollectError, RuntimeError):
-    """A provider did not do what it was asked; the message holds its own words.
+    """A provider did not do what it was asked; the message has the provider's own words.
 
-    `passing` tells whether the same request may work at another time; `tries` how often it was made.
+    `passing` says whether the same request may work later; `tries` is how often it was made.
     """
 
     passing = True
@@ -136,7 +136,7 @@ class ModelUnavailable(ModelError):
 
 
 class Interrupted(ModelUnavailable):
-    """The answer broke off in the middle; `partial` is the text that came."""
+    """The answer broke off in the middle; `partial` is the text that came before."""
 
     def __init__(self, problem: str, partial: str = "") -> None:
         self.partial = partial
@@ -144,7 +144,7 @@ class Interrupted(ModelUnavailable):
 
 
 class RateLimited(ModelError):
-    """The provider asks for fewer requests; `retry_after` is in seconds, None where it did not say."""
+    """The provider asks for fewer requests; `retry_after` is in seconds, None if it did not say."""
 
     def __init__(self, problem: str, retry_after: float | None = None, *, passing: bool = True) -> None:
         self.retry_after = retry_after
@@ -154,8 +154,8 @@ class RateLimited(ModelError):
 class ContextOverflow(ModelError):
     """What was sent is larger than the model's context.
 
-    In tokens as the provider counts them, None where it did not say: `limit` is the context's size, `tokens` the
-    size of the request, and `reply` what of it was asked for as room to answer.
+    In tokens as the provider counts them, each None if it did not say: `limit` is the size of the context, `tokens` the
+    size of the request, and `reply` the part of that which was asked for as room to answer.
     """
 
     passing = False
@@ -168,7 +168,7 @@ class ContextOverflow(ModelError):
 
     @property
     def room(self) -> int | None:
-        """What the limit leaves for the prompt."""
+        """The tokens that the limit leaves for the prompt."""
         return None if self.limit is None else max(self.limit - (self.reply or 0), 0)
 
 

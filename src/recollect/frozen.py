@@ -1,4 +1,4 @@
-"""Deep-frozen JSON values: they compare and print like dict and list, and can't be changed."""
+"""Deeply frozen JSON values: they compare and print like dict and list, but can't be changed."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class FrozenList(list[Any]):
 
 EMPTY: Final = FrozenDict()
 MOST_NESTED: Final = 100
-"""Levels of lists and dicts in a value, so that what is kept can be read however deep a program is in its calls."""
+"""The most levels of lists and dicts in a value: what is kept must be readable even deep inside a program's calls."""
 _PLAIN: Final = frozenset({str, int, bool, type(None)})
 
 
 def freeze(value: Any, where: str = "value") -> Any:
-    """The same JSON value, frozen all the way down; anything that is not JSON is refused by its path."""
+    """The same JSON value, deeply frozen; raises InvalidTranscript, with the path, for anything that is not JSON."""
     return value if isinstance(value, (FrozenDict, FrozenList)) else _frozen(value, where, MOST_NESTED)
 
 
@@ -59,7 +59,7 @@ def _frozen(value: Any, where: str, levels: int) -> Any:
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     if not levels:
-        raise InvalidTranscript(f"it is nested too deeply, over {MOST_NESTED} levels, or holds itself", where[:40])
+        raise InvalidTranscript(f"it is nested too deeply, over {MOST_NESTED} levels, or contains itself", where[:40])
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):
@@ -71,7 +71,7 @@ def _frozen(value: Any, where: str, levels: int) -> Any:
 
 
 def freeze_dict(value: Mapping[str, Any] | None, where: str) -> FrozenDict:
-    """A frozen copy of a mapping; nothing gives the shared empty one."""
+    """A frozen copy of a mapping; for None, the shared empty one."""
     if not value:
         return EMPTY
     if isinstance(value, FrozenDict):

@@ -1,11 +1,11 @@
-"""The history that a framework or a client hands over with each model call, beside the session that keeps it.
+"""The message list that a framework or client passes with each model call, and the session that keeps it.
 
-Some hand over all of it every time, others only what is new. Either way each message is kept once, in order. What goes
-to the model is the session's context. A history that the caller changed (something taken out, edited, summed up) is
-fitted into the budget as it is instead, so that what was taken out stays out.
+Some callers pass the whole conversation every time, others only what is new. Either way each message is kept once, in
+order, and the model gets the session's context. If the caller changed the history (removed, edited or summarised
+something), that history itself is fitted into the budget instead, so that what was removed stays out.
 
-What is new is found by `flow.align`. A caller here is one running agent, so the newest part of the log is kept at hand
-from call to call; `server.keeping` serves requests that know nothing of each other.
+`flow.align` finds what is new. A caller here is one running agent, so the newest part of the log stays in memory from
+call to call; `server.keeping` serves requests that know nothing of each other.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 KNOWN: Final = 2_000
-"""How many of a session's newest messages are compared with a given history, at least; more with a longer one."""
+"""At least this many of a session's newest messages are compared with a given history; more if that is long."""
 KEPT_HISTORIES: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A message as it goes to the model, and its place in what was given; None for one that only memory had.
+    """A message as it goes to the model, and its index in the given history; None if only the log had it.
 
-    `changed` says that it is not as it was given: shortened, or with memory in front of it.
+    `changed` says that it differs from what was given: it was shortened, or has memory in front of it.
     """
 
     message: Message
@@ -57,34 +57,31 @@ class Sent:
 
 @dataclass(slots=True, eq=False)
 class History:
-    """The history of one session, within a budget: that of the settings where none is given.
+    """The history of one session, within `budget` tokens, or within the budget of the settings.
 
-    `whole` says that the caller always hands over all of it. Otherwise what is not handed over is taken from the log.
+    `whole` says that the caller always passes all of it. Otherwise what it leaves out is taken from the log.
     """
-
-    # The session's newest entries and how many it has; the window over a changed history and what it was given; the
-    # last question and its memory.
 
     session: Session
     budget: int | None = None
     whole: bool = False
-    _log: list[Entry] = field(default_factory=list)
-    _count: int = 0
-    _window: Window | None = None
-    _taken: list[Message] = field(default_factory=list)
-    _memory: tuple[str, str] = ("", "")
+    _log: list[Entry] = field(default_factory=list)  # the session's newest entries
+    _count: int = 0  # how many messages the session has
+    _window: Window | None = None  # the window over a changed history
+    _taken: list[Message] = field(default_factory=list)  # the messages that window was given
+    _memory: tuple[str, str] = ("", "")  # the id of the last question, and what memory had for it
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def prompt(
         self, given: Sequence[Message], tools: Sequence[Mapping[str, Any]] = (), most: int | None = None
     ) -> list[Sent]:
-        """Keep what is new; what to send: the system texts as given, what fits of the rest, and memory."""
+        """Keep what is new; returns what to send: the given system texts, what fits of the rest, and memory."""
         return self.asked(given, tools, most)[0]
 
     def asked(
         self, given: Sequence[Message], tools: Sequence[Mapping[str, Any]] = (), most: int | None = None
     ) -> tuple[list[Sent], bool]:
-        """The same, and whether all of it was known and someone has spoken since: then it is asked again."""
+        """As `prompt`; also returns whether this question is asked again: all was known, and more was said since."""
         with self._lock:
             system = [Sent(message, place) for place, message in enumerate(given) if message.role == "system"]
             lines, again = self._lines(given)
@@ -100,14 +97,14 @@ class History:
             return [*system, *(_sent(message, known.get(message.id)) for message in shown)], again
 
     def counted(self, sent: Sequence[Sent], tools: Sequence[Mapping[str, Any]]) -> int:
-        """How many tokens a prompt has, with what goes along with it."""
+        """How many tokens a prompt takes together with its tools."""
         said = sum(self._tokens(line.message) for line in sent)
         return said + REPLY_TOKENS + count_tools(tools, self.session.memory.counter)
 
     def _lines(self, given: Sequence[Message]) -> tuple[list[Sent], bool]:
-        """Keep what is new; the conversation, without system texts and old memory, under the ids of the log.
+        """Keep what is new; returns the conversation under the ids of the log, and whether the question is asked again.
 
-        Also returns whether it is asked again.
+        The conversation is without system texts and without memory from earlier prompts.
         """
         said = spoken(given)
         self._refresh(len(said))
@@ -115,20 +112,20 @@ class History:
         kept = iter(zip(found.places, found.kept(self.session.add_many(found.new)), strict=True))
         self._refresh(len(said))
         places, lines = list[int | None](), list[Sent]()
-        for n, (place, message) in enumerate(said):  # what is not worth keeping gets an id that no entry has
+        for n, (place, message) in enumerate(said):  # a message that is not kept gets an id that no entry has
             at, own = next(kept) if says(message) else (None, message.replace(id=f"not kept {n}"))
             places.append(at)
             lines.append(Sent(message.replace(id=own.id), place, message.content != given[place].content))
         return [*(Sent(message, None) for message in self._past(found.known, places)), *lines], found.again
 
     def _past(self, known: Sequence[Message], places: Sequence[int | None]) -> Sequence[Message]:
-        """What the log has before the first of the given messages; nothing where the caller changed the history."""
+        """What the log has before the first given message; nothing if the caller changed the history."""
         found = [place for place in places if place is not None]
         changed = found and found[0] != places[0]
         return () if self.whole or changed else known[: min(found, default=len(known))]
 
     def _refresh(self, given: int) -> None:
-        """Read what the log has gained; read it anew where something was erased, or more of it is needed."""
+        """Read what was added to the log. If something was erased or more of it is needed, read it again as a whole."""
         log, scope = self.session.memory.store.log, self.session.scope
         new = log.read(scope, after=self._log[-1].seq) if self._log else []
         self._log, self._count = [*self._log, *new], self._count + len(new)
@@ -142,14 +139,14 @@ class History:
         return count_message(message, self.session.memory.counter)
 
     def _fitted(self, lines: Sequence[Sent], room: int, overhead: int) -> list[Message]:
-        """A changed history in a window of its own, with memory in front of its question where there is room."""
+        """A changed history in a window of its own, with memory in front of its question if there is room."""
         messages = list(called([line.message for line in lines]))
         asked = next((message for message in reversed(messages) if message.role == "user"), None)
         memory = self._remembered(asked, room) if asked else ""
         return fitted(memory, room, self._tokens, lambda limits: self._running(messages, limits, overhead))
 
     def _running(self, messages: list[Message], limits: Limits, overhead: int) -> list[Message]:
-        """What the running window shows; a new one is begun where the messages no longer go on from the last ones."""
+        """What the running window shows. A new window is begun if the messages no longer continue the last ones."""
         window, taken = self._window, self._taken
         if window is None or (window.limits, window.overhead) != (limits, overhead) or messages[: len(taken)] != taken:
             self._window, self._taken = window, taken = Window(self._tokens, limits, overhead), []
@@ -159,7 +156,7 @@ class History:
         return list(answerable(window.messages))
 
     def _remembered(self, question: Message, room: int) -> str:
-        """What memory has for a question, looked up once."""
+        """What memory has for a question; it is looked up once for each question."""
         if self._memory[0] != question.id:
             last = next((e.message.id for e in reversed(self._log) if e.message.role == "user"), "")
             try:
@@ -174,25 +171,23 @@ class History:
 class Asking(Generic[R]):
     """A call of a model with a history; `made` turns what is to be sent into the caller's request.
 
-    Where the model says that its context overflowed it is asked again with less, at most three times; where it refuses
-    the request, once without blank words, and pictures, files and thoughts from before the question: those stay in the
-    log. Where that is refused, too, the first refusal is raised.
+    If the model says that its context overflowed, it is asked again with less, at most three times. If it refuses the
+    request, it is asked once more without blank texts, and without pictures, files and thinking from before the
+    question; all of those stay in the log. If it refuses that too, the first refusal is raised.
     """
-
-    # What was sent first, and last; whether it was asked again; how it was refused at first; the cuts left.
 
     history: History
     given: Sequence[Message]
     tools: Sequence[Mapping[str, Any]]
     made: Callable[[Sequence[Sent]], R]
-    _first: Sequence[Sent] = ()
-    _last: Sequence[Sent] = ()
-    _again: bool = False
-    _refused: Exception | None = None
-    _cuts: Iterator[float] = field(default_factory=lambda: iter(REDUCE_TO))
+    _first: Sequence[Sent] = ()  # what was sent first
+    _last: Sequence[Sent] = ()  # what was sent last
+    _again: bool = False  # whether the question had been asked before
+    _refused: Exception | None = None  # the first refusal
+    _cuts: Iterator[float] = field(default_factory=lambda: iter(REDUCE_TO))  # the shares still to try
 
     def ask(self, model: Callable[[R], T]) -> T:
-        """What the model answers."""
+        """Ask the model; returns its answer."""
         request = self.first()
         while True:
             try:
@@ -201,7 +196,7 @@ class Asking(Generic[R]):
                 request = self.after(error)
 
     async def ask_async(self, model: Callable[[R], Awaitable[T]]) -> T:
-        """The same, awaited."""
+        """Ask a model that is awaited; returns its answer."""
         request = await asyncio.to_thread(self.first)
         while True:
             try:
@@ -210,13 +205,13 @@ class Asking(Generic[R]):
                 request = await asyncio.to_thread(self.after, error)
 
     def first(self) -> R:
-        """Keep what is new; the request to begin with."""
+        """Keep what is new; returns the first request to make."""
         self._first, self._again = self.history.asked(self.given, self.tools)
         self._last = self._first
         return self.made(self._first)
 
     def after(self, error: Exception) -> R:
-        """The request to make after this error; raises it where there is none."""
+        """The request to make after this error; raises the error if nothing else can be tried."""
         status = getattr(error, "status_code", None)
         if found := detect(status, str(error)):
             sent = self._smaller(found, error)
@@ -228,7 +223,7 @@ class Asking(Generic[R]):
         return self.made(self._last)
 
     def _smaller(self, found: ContextOverflow, error: Exception) -> list[Sent]:
-        """A smaller prompt than the first; raises the error where none is valid, or it was tried often enough."""
+        """A smaller prompt than the first; raises the error if none is valid, or no more attempts are left."""
         share = next(self._cuts, None)
         if share is None:
             raise error
@@ -239,14 +234,14 @@ class Asking(Generic[R]):
             raise error from None
 
     def keep(self, *answers: Message) -> None:
-        """Keep what the model said; if the question was asked again, only once the caller hands the answer over."""
+        """Keep what the model said. The answer to a repeated question is kept only once the caller passes it back."""
         if not self._again:
             self.history.session.add_many(answers)
 
 
 @dataclass(slots=True, eq=False)
 class Histories:
-    """The histories of a user's sessions, those used last kept at hand."""
+    """The histories of a user's sessions; those used last are remembered."""
 
     memory: Memory
     user: str
@@ -273,14 +268,14 @@ def _spoken_ids(messages: Iterable[Message]) -> list[str]:
 
 
 def _sent(message: Message, line: Sent | None) -> Sent:
-    """The message as it is sent: as it was given, where it is not changed."""
+    """A message that is sent: the given one itself if it was not changed."""
     if line is None or line.place is None:
         return Sent(message, None)
     return line if _shown(message) == _shown(line.message) else Sent(message, line.place, changed=True)
 
 
 def _bare(sent: Sequence[Sent]) -> list[Sent]:
-    """The same without what providers refuse."""
+    """The same prompt without what providers refuse."""
     bare = acceptable([line.message for line in sent])
     pairs = zip(sent, bare, strict=True)
     return [line if line.message is one else Sent(one, line.place, changed=True) for line, one in pairs]

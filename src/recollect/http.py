@@ -1,4 +1,4 @@
-"""JSON over HTTP to the servers of models: timeouts, a few retries with growing waits, each failure a ModelError."""
+"""JSON over HTTP to model servers: timeouts, a few retries with growing waits, and a ModelError for each failure."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ ANTHROPIC: Final = "https://api.anthropic.com"
 KEYED: Final = frozenset({"api.openai.com", "api.anthropic.com"})
 """Hosts that always need a key; other servers may need none."""
 PACKAGES: Final = ("httpx2", "stamina")
-"""The packages that a request needs; loaded with the first one."""
+"""The packages that requests need; they are loaded with the first request."""
 MOST_BYTES: Final = 64_000_000
 """The most bytes of a reply; a larger one is an error."""
 SHOWN: Final = 500
 """How many characters of a provider's text an error shows."""
 SHORTEST_KEY: Final = 8
-"""Characters of a key that is worth hiding."""
+"""The fewest characters of a key that is hidden in errors."""
 KEEP_SECONDS: Final = 75
 """How long a server of ours keeps a connection without a request: longer than callers (5) and proxies (60) do.
 
@@ -48,9 +48,9 @@ _UNPAID: Final = ("insufficient_quota", "current quota", "billing", "credit bala
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How a request that failed is tried again: at most `times`, after `first` seconds, doubling up to `most`.
+    """How a failed request is tried again: at most `times`, after `first` seconds, then twice as long, up to `most`.
 
-    Waits vary by up to `jitter` seconds. A server that names a wait is obeyed, unless it is longer than `patience`.
+    Waits vary by up to `jitter` seconds. If the server names a wait, that is used, unless it is longer than `patience`.
     """
 
     times: int = 3
@@ -64,7 +64,7 @@ class Retries:
             raise ConfigError(f"times is {self.times}; a request is tried again 0 to 3 times")
 
     def wait(self, error: Exception) -> bool | float:
-        """Whether to try again after this error; a number is the seconds to wait that the server asked for."""
+        """Whether to try again after this error, or the seconds that the server asked to wait first."""
         if not isinstance(error, ModelError) or not error.passing:
             return False
         asked = error.retry_after if isinstance(error, RateLimited) else None
@@ -75,10 +75,10 @@ RETRIES: Final = Retries()
 
 
 class Endpoint:
-    """A server of models, safe to share between threads.
+    """A model server, safe to share between threads.
 
-    `url_from` and `key_from` name the environment variables of its address and its key; the key is read at each
-    request, and `sign` makes headers of it. `judge` may turn a refusal's status and text into a better error.
+    `url_from` and `key_from` name the environment variables of its address and its key. The key is read for each
+    request, and `sign` turns it into headers. `judge` may turn the status and text of a refusal into a better error.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Endpoint:
     def post(self, path: str, body: Mapping[str, Any], timeout: float, read: Callable[[Any], T]) -> tuple[T, int]:
         """Send a request; returns what `read` makes of the JSON that comes back, and how many tries it took.
 
-        Each try may take `timeout` seconds, and none begins once that long has passed.
+        Each try may take `timeout` seconds, and none begins after that many seconds.
         """
 
         def attempt() -> T:
@@ -118,8 +118,8 @@ class Endpoint:
     ) -> tuple[Generator[T], int]:
         """Send a request; returns what `read` makes of the reply, item by item, and how many tries that took.
 
-        Nothing is tried again once the first item is there, or after `timeout` seconds; no silence may last longer
-        than that either. Closing the iterator ends the request.
+        Nothing is tried again once the first item has come, or after `timeout` seconds; no pause may be longer than
+        that either. Closing the iterator ends the request.
         """
 
         def items() -> Iterator[T]:
@@ -135,7 +135,7 @@ class Endpoint:
         return self._retried(attempt, timeout)
 
     def key(self) -> str:
-        """The key as the environment has it now; raises where there is none and the server wants one."""
+        """The key in the environment now; raises ModelUnavailable if there is none and the server needs one."""
         key = os.environ.get(self._key_from, "") if self._key_from else ""
         if not (key.isascii() and key.isprintable()):
             raise ConfigError(f"{self._key_from} holds characters that no key has: look for a line break in it")
@@ -184,7 +184,7 @@ class Endpoint:
 
     @contextmanager
     def _failing(self, timeout: float) -> Iterator[None]:
-        """Turn what goes wrong on the way into a ModelError."""
+        """Turn whatever goes wrong during a request into a ModelError."""
         httpx2, host = import_module("httpx2"), urlsplit(self.url).hostname
         try:
             yield
@@ -223,12 +223,12 @@ class Endpoint:
 
 
 def sign_for_anthropic(key: str) -> dict[str, str]:
-    """The headers by which Anthropic knows who asks, and for which version."""
+    """Anthropic's headers for the key and the version of the API."""
     return {"anthropic-version": "2023-06-01", **({"x-api-key": key} if key else {})}
 
 
 def parted(url: str) -> SplitResult:
-    """The parts of an address; all of them empty where it is none."""
+    """The parts of a URL; all of them empty if it is not one."""
     try:
         return urlsplit(url)
     except ValueError:
@@ -236,7 +236,7 @@ def parted(url: str) -> SplitResult:
 
 
 def message_of(error: Any) -> str:
-    """What an error says that a server gives as JSON."""
+    """The message of an error that a server gives as JSON."""
     return str(error.get("message") or error) if isinstance(error, Mapping) else str(error)
 
 
@@ -249,12 +249,12 @@ def _words(said: str) -> str:
 
 
 def without_key(said: str, key: str) -> str:
-    """What a server said, with no secret in it; a short key is a placeholder, and may be part of any word."""
+    """What a server said, without the key. A short key is only a placeholder, and could be part of any word."""
     return said.replace(key, "***") if len(key) >= SHORTEST_KEY else said
 
 
 def secure(url: str) -> bool:
-    """Whether to check the server's certificate; not for http://, as loading the certificates takes its time."""
+    """Whether to check the server's certificate; not for http://, because loading certificates takes time."""
     return urlsplit(url).scheme != "http"
 
 
@@ -269,7 +269,7 @@ def loopback(host: str) -> bool:
 
 
 class _Late(Exception):
-    """The time for a reply is over, though a part of it came."""
+    """The time for a reply is over, though part of it came."""
 
 
 def resumed(first: T, rest: Iterator[T]) -> Generator[T]:
@@ -282,7 +282,7 @@ def resumed(first: T, rest: Iterator[T]) -> Generator[T]:
 
 
 def encoded(body: Any) -> bytes:
-    """The body as JSON in UTF-8; half a surrogate pair, which no server takes, becomes a question mark."""
+    """The body as JSON in UTF-8; half surrogate pairs, which no server accepts, become question marks."""
     return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
 
 

@@ -9,16 +9,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SPREAD = 8
-"""How many groups there are for each number that is wanted; the more, the fewer others pass."""
+"""How many groups there are for each number wanted. The more there are, the fewer other numbers are returned too."""
 
 FEW = 800
-"""Up to this many numbers it is faster to look at all than at groups."""
+"""Up to this many numbers, looking at all of them is faster than making groups."""
 
 
 def largest(values: NDArray[Any], count: int) -> NDArray[np.intp]:
-    """The places of the `count` largest numbers, and of a few more; every number left out is smaller than all of those.
+    """The places of the `count` largest numbers and of a few more; every number left out is smaller than all of these.
 
-    Of many numbers only the maxima of groups are ordered: at least `count` numbers are as large as the `count`-th
+    Of many numbers, only the maxima of groups are sorted: at least `count` numbers are as large as the `count`-th
     largest maximum.
     """
     import numpy as np

@@ -48,10 +48,10 @@ from recollect.types import Scope, check_id, local_now
 from recollect.user import User
 
 Section: TypeAlias = Callable[[Session, str], Iterable[Excerpt]]
-"""What a program has for a question in a session, best first."""
+"""A function of your program that returns excerpts for a question in a session, best first."""
 OPEN: Final = "a memory is opened by {0}.open('memory.db') or {0}.open('postgresql://…'), not by {0}(…)"
 MOST_FRESH: Final = 10_000
-"""How many sessions with new messages are remembered for `drain`; it learns from others once more is said in them."""
+"""How many sessions with new messages `drain` remembers. Further ones are learned from when more is said in them."""
 
 
 class Memory:
@@ -88,15 +88,15 @@ class Memory:
         self.ledger = Ledger(kept_in, clock, settings.model_calls_a_day, settings.model_tokens_a_day)
         self._vectors = Embedding(kept_in, embedder) if embedder else None
         self.jobs, learners = self._learning(former, model)
-        more = partial(self._vectors.fill, self.layers.episodic.ranker.met) if self._vectors else bool
-        self._background = Background(kept_in, learners, self.telemetry, more)
+        refill = partial(self._vectors.fill, self.layers.episodic.ranker.met) if self._vectors else bool
+        self._background = Background(kept_in, learners, self.telemetry, refill)
         self._fresh: set[Scope] = set()
 
     def _scoped(self, section: Section) -> ScopedSection:
         return lambda scope, question: section(Session(self, scope), question)
 
     def _learning(self, former: Embedder | None, model: ChatModel | None) -> tuple[list[Job], dict[str, Learn]]:
-        """The jobs that are enqueued with every message, and who does each kind of job."""
+        """The jobs that are enqueued with every message, and the function that does each kind of job."""
         jobs, learners = self.layers.jobs(self.settings), self.layers.learners
         if self._vectors:
             work = embedding.job_for(self._vectors.embedder.name)
@@ -112,7 +112,7 @@ class Memory:
     def __reduce__(self) -> NoReturn:
         raise ConfigError("a memory can't be copied or sent to another process: open it there with Memory.open")
 
-    if not TYPE_CHECKING:  # to a type checker, no other name is there
+    if not TYPE_CHECKING:  # a type checker reports unknown names itself
 
         def __getattr__(self, name: str) -> NoReturn:
             has = f": a session has, memory.session('trip', user='ada').{name}" if hasattr(Session, name) else ""
@@ -138,20 +138,20 @@ class Memory:
         sections: Mapping[str, Section] = EMPTY,
         on_alert: OnAlert | None = None,
     ) -> Memory:
-        """The memory in a file (or at a `postgresql://` address); without one, `memory.db` in the data folder.
+        """Open the memory in a file or at a `postgresql://` address; without `url`, `memory.db` in the data folder.
 
-        - `embedder`: an Embedder or its name (see `embed.open`). `auto` is the local model where it was pulled; with
-          None, memory goes by keywords alone.
+        - `embedder`: an Embedder or its name (see `embed.open`). `auto` is the local model if it was pulled; with
+          None, memory is searched by keywords alone.
         - `former`: the embedder used before a change of model. Its vectors serve until `reindex` has made the new ones.
         - `counter`: counts tokens, in place of the counter that the settings name.
         - `index`: the address of a Chroma that searches the vectors.
-        - `durability`: `full` survives a power cut; `normal` is faster, and may lose the last moments before one.
-        - `model`: a ChatModel or its name (see `llm.open`) that improves facts and summaries in the background, within
-          the limits of a day.
-        - `search`: a web search, asked when a question is about what is new.
-        - `reranker`: reads the best passages of documents again (see `embed.open_reranker`).
-        - `sections`: functions of yours that fill sections of a context, in place of the layer of that name. Each is
-          given the session and the question.
+        - `durability`: `full` survives a power cut; `normal` is faster, but a power cut may lose the last moments.
+        - `model`: a ChatModel or its name (see `llm.open`). It improves facts and summaries in the background, within
+          daily limits.
+        - `search`: a web search, called when a question asks for news.
+        - `reranker`: re-orders the best passages of documents (see `embed.open_reranker`).
+        - `sections`: functions of yours, by the name of the section of a context that each fills in place of the
+          built-in layer. Each is called with the session and the question.
         - `on_alert`: called with every alert.
         """
         check_given(
@@ -184,28 +184,28 @@ class Memory:
         )
 
     def user(self, id: str, *, tenant: str = "default") -> User:
-        """A user: what is known of them, and what was said in all of their conversations."""
+        """A user: what is known about them, and what was said in all their conversations."""
         return User(self, Scope(tenant, check_id(id, "user")))
 
     def session(self, id: str, *, user: str, tenant: str = "default") -> Session:
-        """One conversation of a user; it is there as soon as something is added to it."""
+        """One conversation of a user. It need not exist yet: the first message added to it creates it."""
         return Session(self, Scope(tenant, user, check_id(id, "session")))
 
     def sessions(
         self, user: str | None = None, *, tenant: str = "default", before: int | None = None, limit: int | None = 100
     ) -> list[store.SessionStats]:
-        """The sessions of a user, or of all of them, the one written to last first, each at a glance.
+        """An overview of the sessions of a user, or of all users; the most recently written comes first.
 
-        The next page is `before=page[-1].position`; without a limit, all of them are on one.
+        `before=page[-1].position` gives the next page. `limit=None` gives all sessions at once.
         """
         most = MAX_WHOLE if limit is None else limit
         return self.store.log.sessions(Scope(tenant, user), before=before, limit=most)
 
     def reindex(self, progress: store.Progress | None = None) -> int:
-        """Build the keyword index anew; returns how many items it holds.
+        """Rebuild the keyword index; returns how many items it holds.
 
-        Messages, passages of long ones and documents of all tenants that lack a vector get one in the background. Jobs
-        for an embedder that nobody runs any more are dropped.
+        Messages, passages of long messages, and documents that lack a vector get one in the background, for all
+        tenants. Jobs for an embedder that no process runs any more are dropped.
         """
         check_given(progress=(progress, progress is None or callable(progress), "a function of two numbers"))
         items = self.store.reindex(progress)
@@ -225,15 +225,15 @@ class Memory:
                 self.store.jobs.enqueue(session.scope, [embedding.job_for(model)])
 
     def forget(self, scope: Scope, ids: Sequence[str] | None = None) -> Erased:
-        """Erase these messages of a session, user or tenant, or all that the scope holds, for good.
+        """Erase these messages of a session, user or tenant for good; without `ids`, everything in the scope.
 
-        With them go their index entries and all that was learned from them; what was also learned from other messages
-        is learned anew from those.
+        Their index entries go with them, and everything learned from them. What other messages say too is learned
+        again from those.
         """
         ids = _checked(scope, ids)
         with span("delete_memory", scope) as note, self.store.transaction(scope):
             along = self._along(scope, ids or ())
-            spared = self.layers.semantic.elsewhere(scope, ids)
+            spared = self.layers.semantic.spared(scope, ids)
             erased = self.store.log.erase(scope, ids)
             note(records=erased.messages)
             more = sum(drop(self.store, session, records) for session, records in along.items())
@@ -247,7 +247,7 @@ class Memory:
         return replace(erased, records=erased.records + more - len(spared))
 
     def would_forget(self, scope: Scope, ids: Sequence[str] | None = None) -> store.Erasable:
-        """What `forget` would erase. Nothing is changed, and nobody has to wait for it."""
+        """What `forget` would erase. Nothing is changed, and no writer is kept waiting."""
         ids = _checked(scope, ids)
         with self.store.reading():
             found = self.store.log.would_erase(scope, ids)
@@ -256,12 +256,15 @@ class Memory:
                 for records in self._along(scope, ids or ()).values()
                 for record in records
             }
-            spared = {fact.position for fact in self.layers.semantic.elsewhere(scope, ids)}
+            spared = {fact.position for fact in self.layers.semantic.spared(scope, ids)}
         going = frozenset(record for record in found.records | along if record.position not in spared)
         return replace(found, records=going)
 
     def _along(self, scope: Scope, ids: Sequence[str]) -> dict[Scope, list[store.Record]]:
-        """What goes with these messages though it need not cite them, by session: summaries, what was searched for."""
+        """By session, the records that go with these messages even if they don't cite them.
+
+        These are later summaries, and what a web search found for the messages.
+        """
         found: dict[Scope, list[store.Entry]] = {}
         for entry in self.store.log.get(scope, ids):
             found.setdefault(entry.scope, []).append(entry)
@@ -274,7 +277,7 @@ class Memory:
         }
 
     def drain(self) -> int:
-        """Do all background work now, without waiting for more to be said; returns how many things were learned."""
+        """Do all background work now instead of waiting for full batches; returns how many things were learned."""
         learned, owners = self._background.drain(), set[Scope]()
         self._fresh |= self._waiting()
         while self._fresh:
@@ -284,20 +287,20 @@ class Memory:
         return learned + sum(map(self.layers.procedural.catch_up, owners))
 
     def _waiting(self) -> set[Scope]:
-        """The sessions with messages that facts are still to be learned from, also those that other processes added."""
+        """The sessions whose messages are still to be searched for facts, including those of other processes."""
         tenants = map(Scope, self.store.tenants())
         jobs = (job for one in tenants for job in self.store.jobs.find(one, state="waiting", limit=MOST_FRESH))
         return {job.scope for job in jobs if job.kind == semantic.JOB.kind and job.scope}
 
     def stats(self) -> dict[str, float]:
-        """Every metric of this process by its name, as `recollect.telemetry` lists them."""
+        """The metrics of this process, by the names that `recollect.telemetry` lists."""
         facts, found = self.layers.semantic, self.telemetry.snapshot()
         return {**found, "recollect_cache_hits_total": facts.hits, "recollect_cache_misses_total": facts.misses}
 
     def close(self, wait: float | None = None) -> None:
-        """Stop the background and close the store; work that waits is done after the next opening.
+        """Stop the background work and close the store. Jobs that are waiting are done once the store is opened again.
 
-        The job at hand is finished first, or left after `wait` seconds, to be done again once its lease is over.
+        The running job is finished first. After `wait` seconds it is abandoned, and done again once its lease is over.
         """
         if wait is not None:
             check_number("wait", wait, 0, TIMEOUT_MAX)
@@ -315,7 +318,7 @@ class Memory:
         self._background.wake()
 
     def added(self, scope: Scope, messages: int) -> None:
-        """Called by a session that has new messages."""
+        """Note that a session has new messages to learn from."""
         if len(self._fresh) >= MOST_FRESH:
             self._fresh.pop()
         self._fresh.add(scope)
@@ -324,7 +327,7 @@ class Memory:
 
 
 def _checked(scope: Scope, ids: Sequence[str] | None) -> list[str] | None:
-    """The ids of what is to be erased, each once; refused where they are none, or the scope is."""
+    """The ids to erase, each once; raises ConfigError where the scope or an id is invalid."""
     check_given(scope=(scope, isinstance(scope, Scope), "Scope(tenant, user, session)"))
     return None if ids is None else [check_id(id, "the id of a message") for id in each_once(ids)]
 
@@ -335,10 +338,10 @@ def _is_name_or_has(method: str, value: object) -> bool:
 
 
 def _place(url: str | Path | None) -> str:
-    """The file or address that is named, else the file in the data folder."""
+    """The file or address that was given, else the file in the data folder."""
     return str(made_data_dir() / "memory.db") if url is None else str(url)
 
 
 def _embedder(which: str | Embedder | None, settings: Settings) -> Embedder | None:
-    """The embedder that is given, or opened by its name."""
+    """The embedder that was given, or the one of that name."""
     return embed.open(which, device=settings.embeddings_device) if isinstance(which, str) else which

@@ -1,4 +1,4 @@
-"""How a user talks with the assistant, as values: what they keep coming back to, and what serves them well."""
+"""How a user talks with the assistant, as values: what they keep coming back to, and which answers work best."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from recollect.frozen import EMPTY, FrozenDict, freeze_dict, thaw
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """Something the user keeps coming back to, in how many conversations, and the message that said it first.
+    """Something the user keeps coming back to: in how many conversations, and the message that said it first.
 
-    `session` is that message's; empty where the patterns were kept before it was noted.
+    `session` is that message's; it is empty in patterns stored before sessions were noted.
     """
 
     text: str
@@ -25,7 +25,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Worked:
-    """A kind of answer that scored better than the others: the averages, and how many answers each is of."""
+    """A kind of answer that scored better than the others: both average scores, and how many answers each covers."""
 
     trait: str
     score: float
@@ -36,11 +36,11 @@ class Worked:
 
 @dataclass(frozen=True, slots=True)
 class Patterns:
-    """How a user talks with the assistant, counted over the log; a claim without enough evidence is empty.
+    """How a user talks with the assistant, counted over the log. A claim without enough evidence is left empty.
 
-    `hours` has, for each hour of the day, in how many different hours the user said something; `active` is the part
-    of the day with most of them, from and to. `length` is short, medium or long, `depth` simple or detailed,
-    `rhythm` daily, weekly or occasional.
+    `hours` says for each hour of the day on how many days the user said something then; `active` is the busiest part
+    of the day, from and to. `length` is short, medium or long, `depth` simple or detailed, `rhythm` daily, weekly or
+    occasional.
     """
 
     conversations: int = 0
@@ -65,7 +65,7 @@ class Patterns:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Patterns:
-        """The patterns that `to_dict` described."""
+        """The patterns that `to_dict` turned into data."""
         fields = dict(data)
         for name, kind in (("questions", Mention), ("topics", Mention), ("worked", Worked)):
             fields[name] = tuple(kind(**item) for item in fields[name])

@@ -1,4 +1,4 @@
-"""What is remembered for speed: a dict with a limit, and caches that forget what users said once some is erased."""
+"""Caches: a dict with a limit, and caches that are emptied when something that users said is erased."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ V = TypeVar("V")
 
 
 class Recent(OrderedDict[K, V]):
-    """At most `most` entries: setting a further one drops that which was set longest ago."""
+    """A dict of at most `most` entries: setting one more drops the one that was set longest ago."""
 
     def __init__(self, most: int) -> None:
         super().__init__()
@@ -39,18 +39,18 @@ _THAT_FORGET: Final = WeakValueDictionary[int, _Forgets]()
 
 
 def remembered(most: int) -> Callable[[Callable[..., V]], _lru_cache_wrapper[V]]:
-    """`lru_cache` for a function of what users said: `forget_all` empties it."""
+    """`lru_cache` for a function whose arguments hold what users said: `forget_all` empties it."""
     return lambda function: that_forgets(lru_cache(maxsize=most)(function))
 
 
 def that_forgets(cache: F) -> F:
-    """Have `forget_all` empty a cache, as long as there is one; returns it."""
+    """Have `forget_all` empty this cache for as long as it exists; returns the cache."""
     _THAT_FORGET[id(cache)] = cache
     return cache
 
 
 def forget_all() -> None:
-    """Empty every cache of what users said, and the patterns that `re` compiled from it: some of that was erased."""
+    """Empty every cache of what users said, and the patterns that `re` compiled from it, because some was erased."""
     for kept in _THAT_FORGET.valuerefs():  # `values` would fail where another thread makes a cache meanwhile
         if (cache := kept()) is not None:
             cache.cache_clear()

@@ -1,7 +1,7 @@
-"""Retention: what a store should no longer keep, by policy and layer. `preview` shows it, `apply` erases just that.
+"""Retention: what a store should no longer keep, by policy and layer. `preview` shows it, `apply` erases exactly that.
 
-Messages go in whole turns, and with them what was made of them: summaries, patterns, what a web search found for them.
-Facts stay until their own policy lets them go, without their sources.
+Messages go in whole turns, together with what was made from them: summaries, patterns, results of web searches. Facts
+lose those messages as sources, but stay until a policy of their own lets them go.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Going:
-    """What would be erased of a layer: how much, the time of the oldest, some of the ids."""
+    """What would be erased from one layer: how much, the time of the oldest, and some of the ids."""
 
     layer: str
     count: int
@@ -49,7 +49,7 @@ class Going:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What would be erased, by layer; `digest` identifies exactly that."""
+    """What would be erased, by layer. `digest` identifies it, so that exactly this can be applied later."""
 
     scope: Scope
     policies: tuple[Policy, ...]
@@ -58,13 +58,13 @@ class Plan:
     digest: str
 
     def count(self, layer: str) -> int:
-        """How much of a layer would be erased."""
+        """How much would be erased from a layer."""
         return sum(going.count for going in self.going if going.layer == layer)
 
 
 @dataclass(slots=True)
 class _Found:
-    """What goes: sessions as a whole, messages by session, records. Facts that are `spared` lose only their sources."""
+    """What is to go: whole sessions, messages by session, and records. The `spared` facts only lose their sources."""
 
     sessions: set[Scope] = field(default_factory=set)
     messages: dict[Scope, dict[str, datetime]] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class _Found:
         yield from ((layers[record.kind], _when(record), record.id) for record in self.records)
 
     def homes(self) -> dict[str, list[Scope]]:
-        """The sessions of each message that goes, by its id: several may use the same."""
+        """The sessions of the messages that go, by message id: several sessions may use the same id."""
         found = defaultdict[str, list[Scope]](list)
         for session, ids in self.messages.items():
             for id in ids:
@@ -98,13 +98,13 @@ class _Found:
 
 
 def preview(store: Store, scope: Scope, policies: Sequence[Policy], now: datetime) -> Plan:
-    """What would be erased from a scope at that time; nothing is changed."""
+    """What would be erased from a scope at the time `now`; nothing is changed."""
     now = with_zone(now)
     return _plan(_found(store, scope, policies, now), scope, policies, now)
 
 
 def apply(store: Store, plan: Plan) -> Erased:
-    """Erase exactly what the plan says; returns how much. Conflict, and nothing erased, where that has changed."""
+    """Erase exactly what the plan says; returns how much. If that has changed, raises Conflict and erases nothing."""
     with store.transaction(plan.scope):
         found = _found(store, plan.scope, plan.policies, plan.now)
         if found.digest() != plan.digest:
@@ -136,7 +136,7 @@ def _differs(plan: Plan, now: Plan) -> str:
     layers = sorted({going.layer for going in (*plan.going, *now.going)})
     then = {layer: f"{plan.count(layer)} then, " if plan.going else "" for layer in layers}
     counts = ", ".join(f"{layer} {then[layer]}{now.count(layer)} now" for layer in layers) or "nothing now"
-    return f"what would go is not what was previewed ({counts}); nothing was erased, look at a new preview"
+    return f"what would be erased has changed since the preview ({counts}): nothing was erased, make a new preview"
 
 
 def _found(store: Store, scope: Scope, policies: Sequence[Policy], now: datetime) -> _Found:
@@ -181,7 +181,7 @@ def _find_messages(store: Store, scope: Scope, policies: Sequence[Policy], now: 
 
 
 def _turns(session: Scope, read: Sequence[Entry]) -> Iterator[_Turn]:
-    """The turns of a session; system messages are in none, unless there is nothing else."""
+    """The turns of a session. System messages belong to no turn, unless there is nothing else."""
     by_id = {entry.message.id: entry for entry in read}
     messages = [entry.message for entry in read]
     for turn in turns(messages) or ([tuple(messages)] if messages else []):
@@ -196,7 +196,7 @@ def _at(entry: Entry) -> datetime:
 
 
 def _when(record: Record) -> datetime:
-    """When something was learned: when it was said, where the record has that, else when it was recorded."""
+    """When something was said, if the record has that, else when it was recorded."""
     told = record.value.get("at") if isinstance(record.value, Mapping) else None
     try:
         return with_zone(datetime.fromisoformat(told)) if isinstance(told, str) else record.recorded_at or _LONG_AGO
@@ -221,7 +221,7 @@ def _expired(records: Sequence[Record], policies: Sequence[Policy], now: datetim
 
 
 def _goes_along(record: Record, sessions: Set[Scope], homes: Mapping[str, Sequence[Scope]]) -> bool:
-    """Whether erasing the messages erases a record: it is in a session that goes, or cites one of them."""
+    """Whether a record goes with the messages: it is in a session that goes, or cites one of them."""
     scope = record.scope
     return scope is not None and (
         scope in sessions or any(scope.covers(home) for source in record.sources for home in homes.get(source, ()))
@@ -236,7 +236,7 @@ def _searched(store: Store, found: _Found) -> Iterator[Record]:
 
 
 def _keep_facts(store: Store, found: _Found) -> None:
-    """Put back the facts that went along with their messages, without those sources."""
+    """Put back the facts that were erased with their messages, without those messages as sources."""
     homes = found.homes()
     for record in found.spared:
         assert record.scope is not None
@@ -245,13 +245,13 @@ def _keep_facts(store: Store, found: _Found) -> None:
 
 
 def _is_from(fact: Record, home: Scope) -> bool:
-    """Whether a fact is from that session, or does not say: other sessions may use the same message ids."""
+    """Whether a fact is from that session or does not name its session; other sessions may use the same message ids."""
     told = fact.value.get("session") if isinstance(fact.value, Mapping) else None
     return fact.scope is not None and fact.scope.covers(home) and told in (None, home.session)
 
 
 def _delete(store: Store, records: Iterable[Record]) -> int:
-    """Delete records with their earlier versions and index items; returns how many records."""
+    """Delete records with their earlier versions and index items; returns how many records were deleted."""
     together = defaultdict[tuple[Scope, str, str], list[Record]](list)
     for record in records:
         assert record.scope is not None

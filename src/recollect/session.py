@@ -33,13 +33,13 @@ from recollect.user import User, checked_filter
 Excerpts: TypeAlias = list[Excerpt]
 
 PAGE: Final = 1_000
-"""Messages that are looked through at a time."""
+"""How many messages are read at a time while looking for those that pass a filter."""
 OPENING: Final = 5
-"""Messages at the start of a session among which its user's first words are looked for."""
+"""How many messages at the start of a session are searched for its user's first words."""
 TITLED: Final = 100
-"""Sessions whose first messages are read at a time: one may hold pictures."""
+"""How many sessions' first messages are read at a time; few, because a message may hold pictures."""
 MOST_DIGITS: Final = 15
-"""The most digits of a message's number; longer ones are ids, which some services make of digits."""
+"""The most digits that a message's number has. Anything longer is an id: some services use digits for those."""
 _DIGITS: Final = re.compile(f"((?:id:)*)[0-9]{{1,{MOST_DIGITS}}}")
 
 
@@ -56,11 +56,11 @@ class ToolsOf:
         return self.layer.add(self.scope, excerpt, source, self.clock() if at is None else with_zone(at))
 
     def list(self) -> Excerpts:
-        """What the session has that is not expired, in the order in which it came."""
+        """The session's excerpts that have not expired, in the order in which they were added."""
         return self.layer.kept(self.scope, self.clock())
 
     def search(self, question: str, k: int = 5) -> Excerpts:
-        """The `k` best of them that are to the point of a question, best first."""
+        """The `k` excerpts that match a question best, best first."""
         return self.layer.find(self.scope, question, self.clock(), k)
 
 
@@ -71,13 +71,13 @@ class Session(User):
     def add(self, /, message: Message | Role, content: str | Sequence[Part] = "", **fields: Any) -> Message:
         """Keep a message, given whole or by role and content; returns it with its id and times set.
 
-        Memory that stands in it, because it was sent to a model, is not kept again.
+        Recalled memory inside it, as in a prompt that was sent to a model, is not kept a second time.
         """
         given = as_message(message, content, fields)
         return next(iter(self.add_many([given])), given)
 
     def add_many(self, messages: Iterable[Message]) -> tuple[Message, ...]:
-        """Keep a batch, whole or not at all. It is found by its words at once, by its meaning within seconds."""
+        """Keep a batch, all of it or none. It can be found by its words at once, and by its meaning within seconds."""
         memory = self.memory
         batch = [said for message in messages_only(messages) if (said := without_memory(message))]
         tokens = [count_message(message, memory.counter) for message in batch]
@@ -110,10 +110,10 @@ class Session(User):
     ) -> Context:
         """The best prompt for a question within `budget` tokens: the newest turns, what memory recalls, the question.
 
-        Nothing is kept by it: `add` the question and the answer. Without a question it is for the last user message
-        that was added, as in an agent's loop; tool calls and results after it stay after it. `system` comes first;
-        `tools` are the schemas that go along with the request. Raises BudgetTooSmall where what must stay does not
-        fit.
+        Building it keeps nothing: `add` the question and the answer yourself. Without a question, the prompt is for the
+        last user message that was added, as in an agent's loop, and the tool calls and results after that message stay
+        after it. `system` comes first; `tools` are the schemas that are sent with the request. Raises BudgetTooSmall
+        if what must be in the prompt does not fit.
         """
         return self.memory.controller.context(self.scope, self._request(question, budget, system, at, tools))
 
@@ -125,10 +125,10 @@ class Session(User):
         system: str | None = None,
         tools: Sequence[Mapping[str, Any]] = (),
     ) -> Context:
-        """The context as it was built for a user message, from what was kept until then.
+        """The context as it was built for an earlier user message, from what was known at that time.
 
-        `at` is the number or the id of that message. The budget, the system text and the tools that it was built with
-        are not kept: name them.
+        `at` is the number or the id of that message. The budget, the system text and the tools of that time are not
+        stored: pass them again.
         """
         request = self._request(None, budget, system, None, tools)
         return self.memory.controller.replay(self.scope, request, number_of(self, "at", at))
@@ -157,14 +157,15 @@ class Session(User):
     def history(
         self, limit: int | None = None, before: int | str | None = None, *, where: Filter = ANY
     ) -> tuple[Message, ...]:
-        """The last `limit` messages (all without one) in order; `before` is the number of a message, from 1, or its id.
+        """The last `limit` messages in order, or all of them.
 
-        `where` narrows it by time, role and metadata.
+        With `before`, the number (from 1) or id of a message, only those in front of it. `where` filters by time, role
+        and metadata.
         """
         return tuple(entry.message for entry in entries_of(self, limit, before, where))
 
     def tag(self, id: str, /, **metadata: Any) -> Message:
-        """Set metadata on a message of this session, such as a `score` that is given later; None takes a tag off."""
+        """Set metadata on a message of this session, such as a `score` given later; None removes a tag."""
         if metadata.get("score") is not None:
             check_number("score", metadata["score"], 0, 10)
         (entry,) = tag_many(self, {check_id(id, "the id of a message"): metadata})
@@ -180,11 +181,11 @@ class Session(User):
         return self.memory.layers.summary.text(self.scope)
 
     def title(self) -> str:
-        """What people know the session by: the `title` that its first message is tagged with, else its first words."""
+        """The session's title: the `title` tag of its first message, else the user's first words."""
         return titles(self.memory.store.log, [self.scope])[self.scope]
 
     def stats(self) -> store.SessionStats | None:
-        """The session at a glance; None where nothing was said yet."""
+        """An overview of the session; None where nothing was said yet."""
         return next(iter(self.memory.store.log.sessions(self.scope, limit=1)), None)
 
 
@@ -201,7 +202,7 @@ def titles(log: store.Log, sessions: Sequence[Scope]) -> dict[Scope, str]:
 
 
 def tag_many(session: Session, tags: Mapping[str, Mapping[str, Any]]) -> list[Entry]:
-    """Set metadata on messages by their ids, all or none, whatever a score is; returns their entries."""
+    """Set metadata on messages by their ids, on all or none; returns their entries. Scores are not checked here."""
     store, scope = session.memory.store, session.scope
     names = {name for given in tags.values() for name in given}
     with span("update_memory", scope, records=len(tags)), store.transaction(scope):
@@ -215,13 +216,13 @@ def tag_many(session: Session, tags: Mapping[str, Mapping[str, Any]]) -> list[En
 
 
 def as_written(message: str) -> int | str:
-    """The number or id of a message, as a command line or an address has it: 12 is a number, id:12 the id 12."""
+    """The number or id that a command line or a URL names: "12" is the number 12, "id:12" the id "12"."""
     digits = _DIGITS.fullmatch(message)
     return message if digits is None else message.removeprefix("id:") if digits[1] else int(message)
 
 
 def number_of(session: Session, name: str, given: int | str, least: int = 0) -> int:
-    """The number of a message, which is given by its number or its id."""
+    """The number of the message that `given` names, by number or by id; errors call the argument `name`."""
     if isinstance(given, str):
         found = session.memory.store.log.get(session.scope, [check_id(given, name)])
         if not found:
@@ -232,7 +233,7 @@ def number_of(session: Session, name: str, given: int | str, least: int = 0) -> 
 
 
 def entries_of(session: Session, limit: int | None, before: int | str | None, where: Filter = ANY) -> list[Entry]:
-    """What `Session.history` gives, each message with its number and its tokens."""
+    """The entries behind `Session.history`: each message with its number and its tokens."""
     check_count("limit", limit)
     until = None if before is None else number_of(session, "before", before, 1) - 1
     if checked_filter(where) == ANY:
@@ -245,7 +246,7 @@ def entries_of(session: Session, limit: int | None, before: int | str | None, wh
 
 
 def _newest(session: Session, until: int | None) -> Iterator[Entry]:
-    """The messages up to a number, the newest first."""
+    """The messages up to number `until`, newest first."""
     while page := session.memory.store.log.read(session.scope, until=until, limit=PAGE, reverse=True):
         yield from page
         until = page[-1].seq - 1

@@ -20,7 +20,7 @@ from recollect.errors import ConfigError, MissingExtra
 
 FILE: Final = "providers.yaml"
 SECTION: Final = "agent"
-"""The section of the file that is read; the others belong to other programs."""
+"""The section of the file that is read; other sections belong to other programs."""
 PREFIX: Final = "RECOLLECT_"
 BUDGET: Final = 8_000
 
@@ -31,7 +31,7 @@ def _knob(default: Any, says: str, env: str | None = None, **bounds: float) -> A
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Every number with its default; one that can't be used raises ConfigError."""
+    """Every number with its default; a value that can't be used raises ConfigError."""
 
     context_budget: int | None = _knob(None, "most tokens of a prompt; 8,000 unless conversation_window is set", gt=0)
     conversation_window: int | None = _knob(None, "most messages of a prompt, instead of a budget in tokens", gt=0)
@@ -142,7 +142,7 @@ class Settings:
         }
 
     def __repr__(self) -> str:
-        """What is not the default, so that signatures with settings in them can be read."""
+        """Only what is not the default, so that signatures with settings in them stay readable."""
         given = [(one.name, getattr(self, one.name), one.default) for one in dataclasses.fields(self)]
         return f"Settings({', '.join(f'{name}={value!r}' for name, value, default in given if value != default)})"
 
@@ -168,7 +168,7 @@ _WITHIN: Final[dict[str, tuple[Callable[[float, float], bool], str]]] = {
 
 
 def _problem(name: str, value: Any) -> str:
-    """What is wrong with the value of a setting, as the end of a sentence; empty where it can be used."""
+    """What is wrong with the value of a setting, as the end of a sentence; empty if nothing is."""
     allowed = get_args(_HINTS[name]) or (_HINTS[name],)
     if value is None and type(None) in allowed:
         return ""
@@ -190,7 +190,7 @@ def _no_setting(name: str) -> str:
 
 
 def _told(init: Callable[..., None]) -> Callable[..., None]:
-    """The same `__init__`, with a ConfigError for a name that is no setting."""
+    """The same `__init__`, with a ConfigError for a name that is not a setting."""
 
     @wraps(init)
     def told(self: Settings, **given: Any) -> None:
@@ -207,7 +207,7 @@ DEFAULTS: Final = Settings()
 
 
 def load(path: str | Path | None = None, **arguments: Any) -> Settings:
-    """The settings in force here. A file that is named must exist; `providers.yaml` is read where there is one."""
+    """The settings in force here. A file that is named must exist; otherwise `providers.yaml` is read if it exists."""
     written = {**_written(path), "the arguments": arguments}
     origins = {_setting(name): (place, name) for place, names in written.items() for name in names}
     values, wrong = dict[str, Any](), list[str]()
@@ -228,7 +228,7 @@ def load(path: str | Path | None = None, **arguments: Any) -> Settings:
 
 
 def _read(setting: str, name: str, written: Any) -> Any:
-    """The value of a setting as it was written under one of its names, turned from text into a number if it is one."""
+    """The value of a setting, from what was written under one of its names; text that is a number becomes one."""
     from pydantic import TypeAdapter, ValidationError
 
     if setting not in _HINTS:
@@ -246,13 +246,13 @@ def _read(setting: str, name: str, written: Any) -> Any:
 
 
 def places() -> dict[str, dict[str, Any]]:
-    """What is set in each place, by the names of the settings; a later place wins over an earlier one."""
+    """What is set in each place, by the names of the settings; later places override earlier ones."""
     written = _written(None).items()
     return {place: {_setting(name): value for name, value in values.items()} for place, values in written}
 
 
 def _written(path: str | Path | None) -> dict[str, dict[str, Any]]:
-    """What is set in each place, by the names that stand there."""
+    """What is set in each place, by the names that are written there."""
     try:
         from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource
     except ImportError as error:
@@ -307,7 +307,7 @@ def _section(path: str | Path | None) -> dict[str, Any]:
 
 
 def _brief(value: Any) -> str:
-    """A value as errors show it: a few lines of YAML can name a list of billions of items."""
+    """A value as errors show it, shortened: a few lines of YAML can stand for a list of billions of items."""
     return reprlib.repr(value)[:200] if isinstance(value, (list, dict)) else repr(value)
 
 

@@ -1,4 +1,4 @@
-"""Every metric and alert by name, counted in the process: `Telemetry`."""
+"""Every metric and alert by its name, counted in this process: `Telemetry`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ EVERY: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """Something that asks for attention: its name, the value, and the limit that it passed."""
+    """Something that needs attention: its name, the value, and the limit that it exceeded."""
 
     name: str
     value: float
@@ -79,7 +79,7 @@ class Telemetry:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def count(self, name: str, number: int = 1) -> int:
-        """Add to a counter; returns what it stands at."""
+        """Add to a counter; returns its new value."""
         with self._lock:
             self._counts[name] += number
             return self._counts[name]
@@ -90,7 +90,7 @@ class Telemetry:
             self._series[name].append(value)
 
     def alert(self, name: str, value: float, limit: float) -> None:
-        """Hand an alert to whoever asked for alerts; the log gets the first of its name and every hundredth."""
+        """Pass an alert to `on_alert`. The first of each name and every hundredth are logged."""
         found = Alert(name, value, limit)
         self.count(ALERTED)
         if self.count(name) % EVERY == 1:
@@ -102,9 +102,9 @@ class Telemetry:
             log.warning("on_alert failed", exc_info=True)
 
     def snapshot(self) -> dict[str, float]:
-        """Every counter and gauge, and of every series the number, the median, the 95th percentile and the largest.
+        """Every counter and gauge; for every series the count, the median, the 95th percentile and the maximum.
 
-        Alerts are counted all together, and each by its name.
+        Alerts are counted in total and by name.
         """
         with self._lock:
             out: dict[str, float] = {name: self._counts[name] for name in COUNTERS}
@@ -120,7 +120,7 @@ class Telemetry:
 
 
 def process_bytes() -> int:
-    """The bytes of memory this process has now; where the system does not tell, the most it ever had, or 0."""
+    """The bytes of memory that this process uses now; if the system does not say, the most it ever used, or 0."""
     try:
         return int(Path("/proc/self/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):

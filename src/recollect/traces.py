@@ -1,7 +1,7 @@
-"""Spans by OpenTelemetry's names for generative AI, in a program that traces: `span`.
+"""Spans with OpenTelemetry's names for generative AI, for programs that trace: `span`.
 
-A program that traces has loaded `opentelemetry` and set a provider, whose tracer is used; there is nothing to install.
-No word of a conversation and no name of a user is ever in a span.
+A program that traces has loaded `opentelemetry` and set a provider, whose tracer is used; nothing needs to be
+installed. A span never holds a word of a conversation or the name of a user.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def _untold(**noted: str | int) -> None:
 
 @contextmanager
 def span(operation: str, scope: Scope | None = None, /, *, current: bool = True, **noted: str | int) -> Iterator[Note]:
-    """Make a span of what is done in the block, with the tracer in use; `current=False` where other work interleaves.
+    """Make a span of what is done in the block, with the tracer in use; `current=False` if other work interleaves.
 
-    A `model` is 'provider:model'. The span has the type of an error, not its text, which may quote a message.
+    A `model` is 'provider:model'. The span has the type of an error but not its text, which may quote a message.
     """
     trace: Any = sys.modules.get("opentelemetry.trace")
     if not hasattr(trace, "use_span") or isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):

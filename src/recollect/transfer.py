@@ -1,6 +1,7 @@
-"""Export and import: everything that was put into a memory, as lines of JSON that another store takes in.
+"""Export and import: everything that was put into a memory, as lines of JSON that another store can read.
 
-`{"user": …, "session": …, "message": {…}}`, and `document`, `fact`, `excerpt`, `record` or `item` in its place.
+A line is `{"user": …, "session": …, "message": {…}}`, or has a `document`, `fact`, `excerpt`, `record` or `item`
+instead of the message.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Placed = TypeVar("Placed", Entry, Record)
 
 
 def exported(memory: Memory, scope: Scope) -> Iterator[tuple[str, str]]:
-    """Everything that was put in at the scope, each as its kind and a line of JSON, in the order it came."""
+    """Everything that was put in at the scope, in that order: for each thing its kind and its line of JSON."""
     store, kinds = memory.store, dict[str, None]()
     placed: list[Iterator[Entry | Record]] = [
         _paged(lambda after: store.log.scan(scope, after=after, limit=PAGE)),
@@ -47,17 +48,17 @@ def exported(memory: Memory, scope: Scope) -> Iterator[tuple[str, str]]:
 
 
 def export_lines(memory: Memory, scope: Scope) -> Iterator[str]:
-    """Everything that was put in at the scope as lines of JSON."""
+    """Everything that was put in at the scope, as lines of JSON."""
     return (line for _, line in exported(memory, scope))
 
 
 def import_lines(memory: Memory, lines: Iterable[str | bytes], tenant: str = "default", first: int = 1) -> Counter[str]:
     """Keep what the lines of an export hold, with ids and times; returns how much is new, by kind, and "known".
 
-    Twice changes nothing: a message that is there stays as it is, and gets the tags that it never had.
+    Importing twice changes nothing: a message that is there already stays as it is, and only gets tags it never had.
 
     A line that can't be used raises an error with its number, counted from `first`. Lines are kept in pages of 500:
-    the pages before it stay, and maybe some lines of its own.
+    the pages before that line stay, and perhaps some lines of its own page.
     """
     taken, numbered = Counter[str](), enumerate(lines, first)
     while page := list(islice(numbered, PAGE)):

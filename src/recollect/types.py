@@ -1,4 +1,4 @@
-"""The values everything is made of: messages and their parts. All frozen, all plain data."""
+"""The values everything is made of: messages and their parts, as frozen plain data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROLES: Final[tuple[Role, ...]] = get_args(Role)
 
 
 def check_fields(value: Any, what: str, kind: type, *names: str, absent: bool = False) -> None:
-    """Raises unless these fields of a value are of that kind, or None where they may be `absent`."""
+    """Raise InvalidTranscript unless these fields of a value are of that kind, or None if they may be `absent`."""
     for name in names:
         if type(field := getattr(value, name)) is kind or (absent and field is None):
             continue
@@ -55,7 +55,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A picture, by address or as base64 data; width and height where they are known."""
+    """A picture, by URL or as base64 data; width and height if they are known."""
 
     url: str | None = None
     data: str | None = None
@@ -95,7 +95,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool answered to the call of that id."""
+    """What a tool answered to the call with that id."""
 
     call_id: str
     content: str | tuple[Text | Image | Opaque, ...] = ""
@@ -126,7 +126,7 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """The model's reasoning, with the provider's signature; passed back byte for byte, never edited."""
+    """The model's reasoning, with the provider's signature. It is passed back byte for byte, and never edited."""
 
     text: str = ""
     signature: str | None = None
@@ -141,7 +141,7 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A part only its own provider understands; carried back to that shape untouched."""
+    """A part that only its own provider understands; it is passed back in that shape, unchanged."""
 
     shape: str
     data: Mapping[str, Any]
@@ -166,10 +166,10 @@ _BELONGS: Final = {ToolCall: "assistant", Thinking: "assistant", ToolResult: "to
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message. `at` is when it happened, `received` when it arrived; a memory sets what is absent.
+    """One message. `at` is when it was said, `received` when it arrived.
 
-    `id`, `at` and `received` are empty on a message that has not been added anywhere yet.
-    A tool's results have the role `tool` in every shape; `user` is only what a person said.
+    `id`, `at` and `received` may be empty until the message is added; a memory then sets those that are missing.
+    Results of tools have the role `tool` in every shape; `user` is only for what a person said.
     """
 
     role: Role
@@ -242,7 +242,7 @@ class Message:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Message:
-        """The message that `to_dict` described."""
+        """The message that `to_dict` turned into data."""
         fields = _fields(data, "a message")
         if isinstance(content := fields.get("content", ""), Sequence) and not isinstance(content, str | bytes):
             fields["content"] = tuple(_part_from_dict(part) for part in content)
@@ -251,7 +251,7 @@ class Message:
                 try:
                     fields[name] = datetime.fromisoformat(fields[name])
                 except ValueError as error:
-                    raise InvalidTranscript(f"`{name}` is no time: {error}") from error
+                    raise InvalidTranscript(f"`{name}` is not a time: {error}") from error
         return _made(cls, fields)
 
 
@@ -259,7 +259,7 @@ MAX_ID: Final = 1_000
 
 
 def check_id(value: Any, what: str) -> str:
-    """The id as given; refused when it is empty, over 1,000 characters, or not storable text."""
+    """The id itself; raises ConfigError if it is empty, longer than 1,000 characters, or not text that can be kept."""
     if not isinstance(value, str) or not value:
         raise ConfigError(f"{what} must be text that is not empty, got {value!r}")
     if len(value) > MAX_ID:
@@ -286,7 +286,7 @@ class Scope:
         if self.session is not None:
             check_id(self.session, "session")
             if self.user is None:
-                raise ConfigError(f"session {self.session!r} has no user: a session belongs to one, name it")
+                raise ConfigError(f"session {self.session!r} has no user: name the user that it belongs to")
 
     def covers(self, other: Scope) -> bool:
         """Whether the other scope is this one or lies inside it."""
@@ -299,7 +299,7 @@ class Scope:
 
 
 def local_now() -> datetime:
-    """The time by this machine's clock, in its zone: what "tomorrow" means goes by where something is said."""
+    """The time now, in this machine's time zone: what "tomorrow" means depends on where it is said."""
     return datetime.now(_zone(localtime().tm_gmtoff))
 
 
@@ -309,7 +309,7 @@ def _zone(east: int) -> timezone:
 
 
 def in_local_zone(when: datetime) -> datetime:
-    """A moment by this machine's clock; as it is where the year would be before 1 or after 9999."""
+    """A moment in this machine's time zone; unchanged if that would be before year 1 or after 9999."""
     try:
         return when.astimezone()
     except (OverflowError, ValueError, OSError):
@@ -317,14 +317,14 @@ def in_local_zone(when: datetime) -> datetime:
 
 
 def with_zone(when: datetime) -> datetime:
-    """The same moment with a zone: UTC where none was given."""
+    """The same moment with a time zone; UTC if it has none."""
     if not isinstance(when, datetime):
-        raise ConfigError(f"a time is a datetime, got {when!r}")
+        raise ConfigError(f"a time must be a datetime, got {when!r}")
     return when.replace(tzinfo=UTC) if when.tzinfo is None else when
 
 
 def content_of(parts: Sequence[Part]) -> str | tuple[Part, ...]:
-    """Parts as the content of a message: words where they are one text and nothing else."""
+    """Parts as the content of a message; a single text without anything else is given as a string."""
     return parts[0].text if len(parts) == 1 and isinstance(parts[0], Text) else tuple(parts)
 
 
@@ -370,7 +370,7 @@ def _part_from_dict(data: Mapping[str, Any]) -> Part:
 
 def _fields(data: Any, what: str) -> dict[str, Any]:
     if not isinstance(data, Mapping):
-        raise InvalidTranscript(f"{what} is a mapping, got {type(data).__name__}")
+        raise InvalidTranscript(f"{what} must be a mapping, got {type(data).__name__}")
     return dict(data)
 
 
@@ -378,10 +378,10 @@ def _made(cls: Callable[..., T], fields: Mapping[str, Any]) -> T:
     try:
         return cls(**fields)
     except TypeError as error:
-        raise InvalidTranscript(f"fields are missing, or are none that are known: {error}") from error
+        raise InvalidTranscript(f"fields are missing or unknown: {error}") from error
 
 
 def spelt_out(message: Message) -> str:
-    """What a message says, and the tools it calls."""
+    """What a message says and which tools it calls, as text."""
     calls = "".join(f"\n{call.name}({call.arguments})" for call in message.tool_calls)
     return f"{message.text}{calls}".lstrip("\n")

@@ -1,4 +1,4 @@
-"""A user: what memory has of all their conversations."""
+"""A user: what memory holds from all their conversations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def checked_filter(where: Filter) -> Filter:
-    """The filter, or an error where it is none."""
+    """The filter itself; raises ConfigError where it is not a Filter."""
     if not isinstance(where, Filter):
         raise ConfigError(f"where is {where!r}; give a Filter")
     return where
@@ -52,7 +52,7 @@ class DocumentsOf:
         metadata: Mapping[str, Any] | None = None,
         at: datetime | None = None,
     ) -> Document:
-        """Add a file (by its Path) or a text, and return its document; one of the same name is replaced."""
+        """Add a file (as a Path) or a text, and return its document. It replaces a document of the same name."""
         document = self._layer.add(self.scope, source, name=name, metadata=metadata, at=at)
         self.memory.wake()
         return document
@@ -62,7 +62,7 @@ class DocumentsOf:
         return self._layer.list(self.scope)
 
     def search(self, question: str, k: int | None = None) -> Passages:
-        """The `k` best passages that are near enough to the question, best first."""
+        """The `k` best passages among those near enough to the question, best first."""
         return self._layer.search(self.scope, question, k)
 
     def remove(self, name: str) -> Document:
@@ -74,7 +74,7 @@ class DocumentsOf:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """All that is kept of a user. A `Session` is one conversation: it does the same, and adds messages."""
+    """Everything kept about a user. A `Session` is one conversation: it can do all of this, and add messages."""
 
     memory: Memory = field(repr=False)
     scope: Scope
@@ -90,11 +90,11 @@ class User:
         where: Filter = ANY,
         recency: float = 0.0,
     ) -> Recalled:
-        """The messages that answer the question, best first, within `budget` tokens and at most `k`.
+        """The messages that answer the question, best first, within `budget` tokens; at most `k`.
 
         Each hit holds messages of one session in the order of time, under their date. `at` is when the question is
-        asked, if not now: "last May" counts from there. `scope` is all of the user's sessions, or this one; `where`
-        narrows it by time, role and metadata. `recency` is what a message of today gains over an old one.
+        asked, if not now: "last May" counts back from there. `scope` is all of the user's sessions, or only this one;
+        `where` filters by time, role and metadata. `recency` is how much a message of today gains over an old one.
         """
         check_whole("budget", budget)
         check_count("k", k)
@@ -114,11 +114,11 @@ class User:
         where: Filter = ANY,
         recency: float = 0.0,
     ) -> Recalled:
-        """The `k` best messages, one a hit, best first: `recall` without a budget.
+        """The `k` best messages, one in each hit, best first: `recall` without a budget.
 
-        By words alone, only messages that hold one of them, or are of a day or a speaker that the question names.
-        `kind` looks, by words, through what was made of them instead of those `turns`: `summary`, `facts`, or what
-        `tools` said; `where` narrows those by time.
+        Without an embedder, only messages that share a word with the question are found, or that are from a day or
+        a speaker that it names. `kind` searches something other than messages (`turns`), by words: the `summary`, the
+        `facts`, or what `tools` said; `where` can then filter by time only.
         """
         check_whole("k", k)
         with span("search_memory", self.scope) as note:
@@ -160,10 +160,10 @@ class User:
         return DocumentsOf(self.memory, self.scope.owner)
 
     def facts(self, as_of: datetime | None = None) -> list[Fact]:
-        """What the user said of themselves and still holds, or what was known and held at an earlier moment.
+        """What the user said about themselves that still holds; with `as_of`, what was known and held at that moment.
 
-        A plan whose day is over, and the mood of another day, hold no longer. While nothing can be written, what was
-        said last is not learned yet.
+        A plan whose day is over, or the mood of another day, no longer holds. While the store can't be written to,
+        what was said last is missing.
         """
         self._learn_facts()
         known = self.memory.layers.semantic.facts(self.scope.owner, as_of)
@@ -171,21 +171,21 @@ class User:
         return [fact for fact in known if fact.valid_to is None or now < fact.valid_to]
 
     def fact_history(self, key: str) -> list[Fact]:
-        """Every value that the fact with that key has had, the oldest first, with the messages that say it.
+        """Every value that the fact with that key has had, oldest first, each with the messages that say it.
 
-        `valid_to` is when it ceased to hold.
+        `valid_to` is when a value ceased to hold.
         """
         self._learn_facts()
         return self.memory.layers.semantic.history(self.scope.owner, check_id(key, "the key of a fact"))
 
     def _learn_facts(self) -> None:
-        """Learn from all that was said so far, without waiting for a batch of turns, unless nothing can be written."""
+        """Learn from everything said so far, even if it fills no batch; do nothing if the store can't be written to."""
         with suppress(DiskFull, StoreUnavailable):
             for scope in {self.scope, self.scope.owner}:
                 self.memory.layers.semantic.catch_up(scope)
 
     def remember(self, key: str, value: str | None, type: FactType = "user_profile") -> Fact | None:
-        """Set a fact by hand, in place of what was known under that key, and return it; None ends it."""
+        """Set a fact by hand, replacing what was known under that key, and return it. The value None ends the fact."""
         with span("upsert_memory", self.scope, records=1):
             return self.memory.layers.semantic.remember(
                 self.scope.owner, type, key, value, self.memory.clock(), self.scope.session or ""
@@ -196,7 +196,7 @@ class User:
         return self.memory.layers.procedural.patterns(self.scope.owner)
 
     def forget(self, ids: Sequence[str] | None = None) -> Erased:
-        """Erase these messages, or all that is kept here, for good: text, index and all that was learned from them."""
+        """Erase these messages for good, or without `ids` everything kept here: text, index, and what was learned."""
         return self.memory.forget(self.scope, ids)
 
     def would_forget(self, ids: Sequence[str] | None = None) -> Erasable:

@@ -161,7 +161,7 @@ def test_a_context_can_be_shown_as_it_was(trip: Run) -> None:
     assert (
         "no message 'x' in the session trip: see the ids by" in trip("context", "--replay", "x", *here, code=1).stderr
     )
-    assert "no question of a user" in trip("context", "--replay", "2", *here, code=1).stderr
+    assert "is not a user's" in trip("context", "--replay", "2", *here, code=1).stderr
     assert "leave those out" in trip("context", "Why?", "--replay", "4", *here, code=2).stderr
 
 
@@ -386,8 +386,8 @@ def test_a_question_without_words_is_refused(trip: Run, command: list[str]) -> N
 @pytest.mark.parametrize(
     ("command", "says"),
     [
-        (["import", "nofile.json"], "name an export file that can"),
-        (["import", "-"], "name an export as JSON"),
+        (["import", "nofile.json"], "give the path of a readable export file"),
+        (["import", "-"], "give an export as JSON"),
         (["documents", "add", "nofile.md"], "there is no file nofile.md: name one that is there, or pipe a text in"),
         (["chat", "Hi", "--model", "nope:x"], "model 'nope:x' is not known"),
         (["remember", " ", "x"], "the key is empty"),

@@ -110,9 +110,9 @@ def test_a_line_that_can_not_be_kept_is_told_with_its_number_and_the_rest_is_kep
     done = parsed(trip, "import", "odd.jsonl")
     assert done["documents"] == 1
     assert [(one["where"], one["why"].split(":")[0]) for one in done["skipped"]] == [
-        ("odd.jsonl line 1", "document 'note' is here with another text, which stays; remove it to have the other"),
+        ("odd.jsonl line 1", "document 'note' is here with another text and stays; remove it to import this one"),
         ("odd.jsonl line 2", "not as recollect writes it"),
-        ("odd.jsonl line 3", "no fact as an export tells it"),
+        ("odd.jsonl line 3", "not a fact as an export writes it"),
         ("odd.jsonl line 4", "it cites messages that are not here"),
     ]
     assert "but hologram" in done["skipped"][1]["why"]
@@ -148,13 +148,13 @@ def test_import_tells_what_was_skipped_and_whose_it_is(run: Run, home: Path) -> 
 
 def test_import_says_what_it_can_read(run: Run, home: Path) -> None:
     (home / "shopping.txt").write_text("milk")
-    assert "name an export as JSON, JSON lines or its archive" in run("import", "shopping.txt", code=1).stderr
+    assert "give an export as JSON, JSON lines or its archive" in run("import", "shopping.txt", code=1).stderr
     (home / "shopping.txt").write_text("[1]")
     assert "--format" in run("import", "shopping.txt", code=1).stderr
     missing = run("import", "nowhere.jsonl", code=1).stderr
     assert (
-        missing
-        == "ConfigError: nowhere.jsonl can't be read (No such file or directory): name an export file that can\n"
+        missing == "ConfigError: nowhere.jsonl can't be read (No such file or directory):"
+        " give the path of a readable export file\n"
     )
 
 

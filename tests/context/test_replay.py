@@ -36,7 +36,7 @@ def test_replay_gives_the_same_bytes_again(memory: Memory, clock: ManualClock) -
     assert chat.history(before=asked.id) == chat.history(before=5) == chat.history()[:4]
     with pytest.raises(NotFound, match="no message 'of another' in session"):
         chat.replay("of another")
-    with pytest.raises(NotFound, match="message 2 of this session is no question"):
+    with pytest.raises(NotFound, match="message 2 of this session is not a user's"):
         chat.replay(2)
     with pytest.raises(NotFound):
         chat.replay(99)
@@ -123,6 +123,6 @@ def test_a_message_that_is_gone_is_told_from_one_that_asks_nothing(memory: Memor
     chat = memory.session("trip", user="ada")
     question, _ = chat.add_turn("Where is the kettle?", "In the kitchen.")
     chat.forget([question.id])
-    for number, why in ((1, "it was erased, or never said"), (2, "no question of a user"), (3, "never said")):
+    for number, why in ((1, "it was erased or never added"), (2, "is not a user's"), (3, "never added")):
         with pytest.raises(NotFound, match=why):
             chat.replay(number)

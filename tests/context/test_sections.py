@@ -81,9 +81,9 @@ def test_one_that_fails_costs_its_section_and_nothing_else(
         context = told(memory, clock).context("Where does my sister live?", 2_000)
     assert "Nadia moved to Oslo" in context.memory and "kettle" not in context.memory
     assert [record.getMessage() for record in caplog.records] == [
-        "there is nothing for the section documents this time: the wiki does not answer",
-        "there is nothing for the section tools this time: its function gave 'The kettle is blue.';"
-        " let it give Excerpt(text, source)",
+        "the section documents stays empty this time, its function failed: the wiki does not answer",
+        "the section tools stays empty this time, its function failed: it returned 'The kettle is blue.';"
+        " let it return Excerpt(text, source)",
     ]
 
 
@@ -120,7 +120,7 @@ def test_awaited(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("sections", "message"),
     [
-        ({"wiki": wiki}, "there is no section 'wiki'; there are profile, facts, hints, summary, documents"),
+        ({"wiki": wiki}, "there is no section 'wiki'; the sections are profile, facts, hints, summary, documents"),
         ({"tools": "wiki"}, "the section 'tools' is 'wiki'; give a plain function of a session and a question"),
         ({"tools": awaited}, "give a plain function of a session and a question"),
         ([wiki], "give functions by the names of sections"),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from recollect.answers import FactType
 from recollect.flow.facts import Known, Statement, known
-from recollect.flow.facts.known import Knowing, _words, opposite, turn
+from recollect.flow.facts.known import Knowing, _words, opposite, order_of
 
 START = datetime(2025, 5, 1, tzinfo=UTC)
 
@@ -301,7 +301,7 @@ def test_someone_is_found_by_name_among_hundreds() -> None:
 
 @given(statements, st.randoms(use_true_random=False))
 def test_what_is_known_bit_by_bit_is_what_follows_from_all_at_once(said: list[Statement], random: Random) -> None:
-    knowing, rest, found = Knowing(), sorted(said, key=turn), Known()
+    knowing, rest, found = Knowing(), sorted(said, key=order_of), Known()
     while rest:
         number = random.randint(1, 3)
         found, rest = knowing.with_more(rest[:number]), rest[number:]

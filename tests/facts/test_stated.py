@@ -100,10 +100,10 @@ def test_a_denial_ends_what_it_denies_and_nothing_else(store: Store, layer: Sema
     ("type", "key", "value", "wrong"),
     [
         ("hobby", "likes", "tea", "'hobby' is not one of user_profile"),
-        ("user_profile", "called:nadia", "Nadia", "'called:nadia' only names someone: say who that is"),
+        ("user_profile", "called:nadia", "Nadia", "'called:nadia' only gives a name: say who that is"),
         ("interest", "", "tea", "key must be text"),
-        ("interest", "likes", " ", "value is text that is not empty"),
-        ("interest", "likes", 7, "value is text that is not empty"),
+        ("interest", "likes", " ", "value must be text that is not empty"),
+        ("interest", "likes", 7, "value must be text that is not empty"),
         ("interest", "a\x00", "tea", "NUL"),
     ],
 )

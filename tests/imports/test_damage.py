@@ -45,9 +45,9 @@ def test_a_bad_conversation_is_skipped_and_told(tmp_path: Path) -> None:
     found, skipped = all_of(path)
     assert [f.session for f in found] == ["a", "b"]
     assert [(s.where, s.why) for s in skipped] == [
-        ("conversations.json[1]", "node q1 is no object"),
+        ("conversations.json[1]", "node q1 is not an object"),
         ("conversations.json[2]", "no `mapping` of messages"),
-        ("conversations.json[3]", "nothing was said in it"),
+        ("conversations.json[3]", "it has no messages"),
     ]
 
 
@@ -128,14 +128,14 @@ def test_values_that_stand_one_after_the_other_are_all_read(
     assert [s.where for s in skipped] == ["conversations.json value 4"]
 
 
-UNREAD = r"can't be read \(not .*\): name an export as JSON, JSON lines or its archive, or convert it"
-UNKNOWN = "no format that is known here .* say which by format="
+UNREAD = r"can't be read \(not .*\): give an export as JSON, JSON lines or its archive, or convert it"
+UNKNOWN = "format of .* is not recognised .* name it by format="
 
 
 @pytest.mark.parametrize(
     ("junk", "told"),
     [
-        *((empty, "is empty: name an export that has conversations in it") for empty in (b"", b"   ", b"[]")),
+        *((empty, "is empty: give an export that has conversations in it") for empty in (b"", b"   ", b"[]")),
         *((broken, UNREAD) for broken in (b"\xff\xfe\x00", b"{", b"Hello!")),
         *((other, UNKNOWN) for other in (b"[1, 2", b'{"a": 1}', b"null")),
         (b"[" * 100_000, r"can't be read \(it is nested too deeply"),
@@ -157,7 +157,7 @@ def test_the_error_names_each_format_and_why(tmp_path: Path) -> None:
         assert f"{name}: no " in str(caught.value)
     with pytest.raises(ConfigError, match="not one of"):
         read(path, "word")
-    with pytest.raises(ConfigError, match=r"can't be read \(No such file or directory\): name .*export"):
+    with pytest.raises(ConfigError, match=r"can't be read \(No such file or directory\): give .*export"):
         detect(tmp_path / "nowhere.json")
 
 

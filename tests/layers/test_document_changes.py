@@ -126,7 +126,7 @@ def test_a_removed_document_is_gone_with_all_its_versions(store: Store) -> None:
     assert documents.list(ADA) == []
     assert documents.search(ADA, "door code") == []
     assert store.records.history(ADA, "document", "codes") == []
-    with pytest.raises(NotFound, match="'codes'; there are none"):
+    with pytest.raises(NotFound, match="'codes'; the documents are: none"):
         documents.remove(ADA, "codes")
     assert documents.add(ADA, "The door code is 4417.", name="codes").chunks == 1
 

@@ -131,7 +131,13 @@ def test_a_pdf_that_cannot_be_read_says_why_and_what_to_do(store: Store, tmp_pat
 
 @pytest.mark.parametrize(
     ("content", "problem"),
-    [(b"", "empty"), (b" \n", "empty"), (b"ab\x00cd", "no text"), (b"caf\xe9", "UTF-8"), (None, "can't be read")],
+    [
+        (b"", "empty"),
+        (b" \n", "empty"),
+        (b"ab\x00cd", "not a text file"),
+        (b"caf\xe9", "UTF-8"),
+        (None, "can't be read"),
+    ],
 )
 def test_a_file_that_is_no_text_is_refused(store: Store, tmp_path: Path, content: bytes | None, problem: str) -> None:
     path = tmp_path / "a.txt"

@@ -310,7 +310,7 @@ def test_two_who_analyse_at_once_count_once(store: Store, monkeypatch: pytest.Mo
 
 
 def test_a_scope_without_a_user_is_refused(store: Store) -> None:
-    with pytest.raises(ConfigError, match="name one"):
+    with pytest.raises(ConfigError, match="names one"):
         Procedural(store, estimate).patterns(Scope("acme"))
 
 

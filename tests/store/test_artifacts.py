@@ -72,7 +72,7 @@ def test_what_shares_no_word_or_is_of_another_time_is_not_found(memory: Memory, 
     assert chat.search("Which wine goes with salmon?", kind=kind) == []
     assert chat.search(QUESTIONS[kind], kind=kind, where=Filter(since=START + timedelta(days=1))) == []
     for where in (Filter(roles=("user",)), Filter(as_of=0), Filter(metadata={"topic": "home"})):
-        with pytest.raises(ConfigError, match=f"where can narrow {kind} by time alone"):
+        with pytest.raises(ConfigError, match=f"where can filter {kind} by time only"):
             chat.search(QUESTIONS[kind], kind=kind, where=where)
     assert chat.search(QUESTIONS[kind], kind=kind, where=Filter(since=START)) != []
 

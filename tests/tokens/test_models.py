@@ -59,7 +59,7 @@ def test_an_unknown_model_gets_a_careful_guess_that_says_so(model: str) -> None:
 
 @pytest.mark.parametrize("model", ["", "  ", None, 5])
 def test_what_is_no_name_is_refused(model: Any) -> None:
-    with pytest.raises(ConfigError, match="named by a text"):
+    with pytest.raises(ConfigError, match="name of a model must be text"):
         recommended_budget(model)
 
 

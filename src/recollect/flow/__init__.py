@@ -1,1 +1,1 @@
-"""Pure decisions: no I/O, no clock, no randomness. One step a file."""
+"""Pure decisions, one step per file: no I/O, no clock, no randomness."""

@@ -1,4 +1,4 @@
-"""The day to come that a text names: "by Friday", "in two weeks", "on the 3rd"."""
+"""The future day that a text names: "by Friday", "in two weeks", "on the 3rd"."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from recollect.flow.days import DAY, DAYS, MONTH, MONTHS, NUMBER, WEEKDAY, WEEKD
 
 
 def ahead(text: str, said: date) -> tuple[int, int, date] | None:
-    """Where a text names a day to come, and that day; of a week or month its last. It counts from the day it was said.
+    """Where a text names a future day, and that day; for a week or month, its last. It counts from the day it was said.
 
-    A weekday is the next one after that day, a date without a year the next such date.
+    A weekday is the next one after the day it was said, and a date without a year the next such date.
     """
     lower = text.lower()
     if len(lower) != len(text):

@@ -1,4 +1,4 @@
-"""Which messages of a given history are kept already: callers hand over the same ones with every call."""
+"""Finds which messages of a given history are kept already: callers pass the same ones again with every call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ BY_FRAMEWORK: Final = "framework"
 
 
 class Compared(NamedTuple):
-    """What a caller said beside what is known: the place of each message among the known ones, None for a new one."""
+    """What a caller passed, compared with what is known; `places` has for each message its place among the known ones.
+
+    The place of a new message is None.
+    """
 
     known: Sequence[Message]
     said: Sequence[Message]
@@ -24,32 +27,32 @@ class Compared(NamedTuple):
 
     @property
     def new(self) -> list[Message]:
-        """What is not known yet."""
+        """The messages that are not known yet."""
         return [message for message, place in zip(self.said, self.places, strict=True) if place is None]
 
     def kept(self, added: Iterable[Message]) -> list[Message]:
-        """What was said as it is kept, once the new messages were added."""
+        """The given messages as they are kept, once the new ones were added."""
         rest = iter(added)
         return [next(rest) if place is None else self.known[place] for place in self.places]
 
     @property
     def again(self) -> bool:
-        """Whether all of it is known and answered; an answer that broke off, or after results never came, is none."""
+        """Whether all of it is known and answered: an answer that broke off, or results that no answer followed, are none."""
         since = [message for message in self._since if not message.metadata.get("partial")]
         return bool(since) and not _only_tools(since)
 
     @property
     def _since(self) -> list[Message]:
-        """What was spoken since, where all of it is known."""
+        """What was said after the given messages, if all of those are known."""
         found = _found(self.places)
         rest = self.known[max(found) + 1 :] if found and len(found) == len(self.places) else ()
         return [message for message in rest if message.role != "system"]
 
     @property
     def changed(self) -> bool:
-        """Whether it does not go on where the known ends, or a call in it asks for something else than the known one.
+        """Whether the caller changed the history: it does not continue what is known, or a call in it was edited.
 
-        A history that ends with an earlier question is one that was sent again, not a changed one.
+        A history that ends with an earlier question was sent again, not changed.
         """
         found, known = _found(self.places), len(self.known)
         goes_on = self.places == [*range(known - len(found), known), *[None] * len(self.new)]
@@ -64,7 +67,7 @@ class Compared(NamedTuple):
 
 
 def compare(known: Sequence[Message], said: Sequence[Message]) -> Compared:
-    """Compare what a caller said with what is known."""
+    """Compare what a caller passed with what is known."""
     start = _waiting(known) if said and said[0].tool_results and not any(one.role == "assistant" for one in said) else 0
     keys = [fingerprint(one) for one in known[start:]]
     answers = {key for key, one in zip(keys, known[start:], strict=True) if one.role == "assistant"}
@@ -73,20 +76,24 @@ def compare(known: Sequence[Message], said: Sequence[Message]) -> Compared:
 
 
 def _waiting(known: Sequence[Message]) -> int:
-    """Where the results stand of the calls that were made last, 0 where someone answered since: ids may come again."""
+    """The place after the calls of the last answer, where their results belong; 0 if the last answer made none.
+
+    Results that come alone are only compared with what is known from there on, as ids of calls may come again.
+    """
     last = next((n for n in reversed(range(len(known))) if known[n].role == "assistant"), 0)
     return last + 1 if known and known[last].tool_calls else 0
 
 
 def spoken(given: Sequence[Message]) -> list[tuple[int, Message]]:
-    """The conversation in what a caller hands over, each message with its place: no system texts, no old memory."""
+    """The conversation in what a caller passed, each message with its place: without system texts and old memory."""
     return [(n, own) for n, one in enumerate(given) if one.role != "system" and (own := without_memory(one))]
 
 
 def says(message: Message) -> bool:
-    """Whether a message is worth keeping: an answer without content, such as sound known by its id alone, is not.
+    """Whether a message is worth keeping.
 
-    Nor is a summary that a framework put in the place of what was said.
+    An answer without content is not, such as sound that is known by its id only, nor is a summary that a framework put
+    in the place of what was said.
     """
     if message.metadata.get("via") == BY_FRAMEWORK:
         return False
@@ -94,10 +101,10 @@ def says(message: Message) -> bool:
 
 
 def fingerprint(message: Message) -> Hashable:
-    """A key that is equal for two messages when they are the same one, handed over once more.
+    """A key that is equal for two messages if they are the same one, passed again.
 
-    That is the role, the text, the ids of tool calls and results, pictures, and the user's files and sounds. Marks of
-    where a prompt cache is to begin do not count. What a tool shows beside its results may come back as the user's.
+    It is made of the role, the text, the ids of tool calls and results, pictures, and the user's files and sounds.
+    Prompt cache marks do not count. What a tool shows beside its results may come back as a user's message.
     """
     role = "user" if message.role == "tool" and not message.tool_results else message.role
     images = tuple((part.url, part.data) for part in message.parts if isinstance(part, Image))
@@ -108,13 +115,13 @@ def fingerprint(message: Message) -> Hashable:
 
 
 def align(known: Sequence[Hashable], given: Sequence[Hashable], answers: Collection[Hashable] = ()) -> list[int | None]:
-    """The place of each given message among the known ones; None where it is new.
+    """The place of each given message among the known ones; None if it is new.
 
-    The usual case: the given messages begin with those that the known ones end with, and the rest is new. Otherwise the
-    history was edited, or is handed over once more, and both are compared as a whole: so it is where one of the known
-    `answers` is in the rest, as the first words of a history may be its last ones, too. A message that the caller
-    inserted was kept at the end of the log, since that only grows: it is looked for there, too. A single message is
-    always new, even if the same was said before.
+    Usually the given messages begin with the ones that the known messages end with, and the rest is new. If the rest
+    holds one of the known `answers`, that overlap is a coincidence: the same words may begin and end a history. Then,
+    or without an overlap, the history was edited or is passed again, and both are compared as a whole. A message that
+    the caller had inserted was kept at the end of the log, which only grows, so it is looked for there too. A single
+    message without overlap is always new, even if the same was said before.
     """
     both = overlap(known, given)
     if both and not any(one in answers for one in given[both:]):
@@ -134,7 +141,7 @@ def align(known: Sequence[Hashable], given: Sequence[Hashable], answers: Collect
 
 
 def _differ(one: ToolCall, other: ToolCall) -> bool:
-    """Whether two calls ask for different things, however their JSON is written."""
+    """Whether two calls ask for different things; it does not matter how their JSON is written."""
     if one.name != other.name:
         return True
     return one.arguments != other.arguments and arguments_object(one) != arguments_object(other)

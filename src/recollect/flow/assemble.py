@@ -1,9 +1,9 @@
 """One context within one budget: the conversation's window, what memory has for the question, and the question.
 
-Memory gets the room that the conversation leaves, as `fill` says. Where that is too little for what is offered, the
-conversation gives way down to its minimum turns, then recalled conversations down to one, then documents down to two.
-The profile and the facts that come first never give way: where they do not fit, older turns do; and where there are
-none, BudgetTooSmall has the ledger.
+Memory gets the room that the conversation leaves, shared out as `fill` says. If that is too little for what is offered,
+the conversation gives way down to its minimum turns, then recalled conversations down to one, then documents down to
+two. The best of profile and facts never give way: if they do not fit, older turns leave, and if there are none,
+BudgetTooSmall is raised with the ledger.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from recollect.settings import Settings
 from recollect.types import Message
 
 GIVING_WAY: Final = {"episodic": 1, "documents": 2}
-"""The sections that give way to others, in this order, and how many candidates each keeps."""
+"""The sections that give way to others, in this order, and how many candidates each of them keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,9 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The conversation as its window shows it; `left_out` older messages are not in it.
+    """The conversation as its window shows it, without `left_out` older messages.
 
-    `shortened` has the tokens that each message came with of which it shows a part.
+    `shortened` has, by id, the original tokens of each message that is shown in part.
     """
 
     messages: tuple[Message, ...]
@@ -54,7 +54,7 @@ class Shown:
 
     @property
     def ids(self) -> frozenset[str]:
-        """The messages of which it shows all words: what was cut out of others may be quoted."""
+        """The ids of the messages of which all words are shown; what was cut from others may be quoted by memory."""
         cut = {message.id for message in self.messages if message.id in self.shortened and WORDS_CUT in message.text}
         return frozenset(message.id for message in self.messages if message.id) - cut
 
@@ -71,7 +71,7 @@ def assemble(
 ) -> Context:
     """The context for a question that is not in the window yet or, without one, for the last user message in it.
 
-    `session` is that of the conversation, as candidates name it.
+    `session` is the conversation's session, by the name that candidates use.
     """
     asked = counts.message(question) if question else 0
     window = _answerable(window, question, counts)
@@ -99,7 +99,7 @@ def assemble(
 
 
 def _answerable(window: Shown, question: Message | None, counts: Counts) -> Shown:
-    """The window without calls that nothing answered, as a process that was killed leaves them."""
+    """The window without unanswered calls, as a process that was killed leaves them."""
     conversation = (*window.messages, *([question] if question else []))
     left = answerable(conversation)
     if left == conversation:
@@ -111,7 +111,7 @@ def _answerable(window: Shown, question: Message | None, counts: Counts) -> Show
 
 
 def _filled(window: Shown, budget: int, fill: Fill, counts: Counts) -> tuple[Filled, Shown]:
-    """The sections filled beside the window; where something has no room, first the window gives way, then sections."""
+    """The sections filled beside the window. If something has no room, first the window gives way, then sections do."""
     top_k = fill.top_k()
     filled = fill.into(budget - window.tokens, top_k, window.ids)
     if not filled.no_room and not filled.fewer:
@@ -128,9 +128,9 @@ def _filled(window: Shown, budget: int, fill: Fill, counts: Counts) -> tuple[Fil
 
 
 def _squeezed(window: Shown, budget: int, fill: Fill, top_k: TopK, counts: Counts) -> Shown:
-    """The window cut, as far as it may be, until all that memory offers fits beside it.
+    """The window cut until everything that memory offers fits beside it, or it may not be cut any further.
 
-    Memory offers more as the window shows less: what only the messages that left have said may be quoted now.
+    Memory offers more as the window shows less: what was said in messages that left may be quoted now.
     """
     while True:
         wanted = fill.into(budget, top_k, window.ids).used
@@ -141,7 +141,7 @@ def _squeezed(window: Shown, budget: int, fill: Fill, top_k: TopK, counts: Count
 
 
 def _cut_as_far(window: Shown, tokens: int, min_turns: int, counts: Counts) -> Shown:
-    """The window cut to a number of tokens, or as near to that as what must stay allows."""
+    """The window cut to a number of tokens, or as close to that as what must stay allows."""
     try:
         return _cut(window, tokens, min_turns, counts)
     except BudgetTooSmall as error:
@@ -149,9 +149,9 @@ def _cut_as_far(window: Shown, tokens: int, min_turns: int, counts: Counts) -> S
 
 
 def _cut(window: Shown, tokens: int, min_turns: int, counts: Counts) -> Shown:
-    """The window cut to a number of tokens, but not below the last `min_turns` turns as they are, if that is over one.
+    """The window cut to a number of tokens; if `min_turns` is over 1, never below the last `min_turns` turns uncut.
 
-    Raises BudgetTooSmall where what must stay is larger.
+    Raises BudgetTooSmall if what must stay is larger.
     """
     if window.tokens <= tokens:
         return window

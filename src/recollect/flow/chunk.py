@@ -1,4 +1,4 @@
-"""Documents cut into chunks at headings and sentences, each within its size and with the headings above it."""
+"""Cuts documents into chunks at headings and sentences, each within a size and with the headings above it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Fits: TypeAlias = Callable[[int, int], bool]
 
 MIN_SIZE: Final = 20
 SMALL: Final = 4
-"""A section below this part of the size shares its chunk with the next one."""
+"""A section smaller than the chunk size divided by this shares its chunk with the next one."""
 _HEADING: Final = re.compile(r"^(?:(#{1,6})[ \t]+(\S[^\n]*)|[ \t]*(`{3,}|~{3,})([^\n]*))|(\f)", re.MULTILINE)
 _PAGE: Final = re.compile(r"page (\d+)")
 _UNDERLINED: Final = re.compile(r"(?:\A|(?<=\n\n)|(?<=\n\r\n))(?![-*>|#`~\s])([^\n|]+)\n(={3,}|-{3,})[ \t\r]*(?=\n|\Z)")
@@ -28,7 +28,7 @@ _UNDERLINED: Final = re.compile(r"(?:\A|(?<=\n\n)|(?<=\n\r\n))(?![-*>|#`~\s])([^
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A part of a document: its words exactly, where they begin, and the headings above them, outermost first."""
+    """A part of a document: its exact text, where it starts, and the headings above it, outermost first."""
 
     text: str
     start: int
@@ -48,20 +48,20 @@ class _Section:
 
 
 def chunks(text: str, count: Count, size: int = 300, overlap: int = 50) -> list[Chunk]:
-    """The chunks of a text, in order: each of at most `size` tokens, and together every character."""
+    """The chunks of a text, in order; each has at most `size` tokens, and together they hold every character."""
     return list(one_by_one(text, count, size, overlap))
 
 
 def one_by_one(text: str, count: Count, size: int, overlap: int) -> Iterator[Chunk]:
-    """The same, each found when it is asked for.
+    """`chunks` as an iterator that finds each chunk only when it is asked for.
 
-    A chunk ends where a sentence does, and a new one begins at a heading, unless what is above it is very short. Inside
-    a section a chunk begins with as many of the last sentences of the one before as `overlap` tokens hold.
+    A chunk ends where a sentence ends, and a new one begins at each heading, unless the section above it is very short.
+    Inside a section, a chunk begins with as many of the previous chunk's last sentences as fit in `overlap` tokens.
     """
     if size < MIN_SIZE:
         raise ConfigError(f"a chunk of {size} tokens is too small; give at least {MIN_SIZE}")
     if not 0 <= overlap < size:
-        raise ConfigError(f"an overlap of {overlap} tokens does not fit chunks of {size}; give 0 to {size - 1}")
+        raise ConfigError(f"an overlap of {overlap} tokens does not fit in chunks of {size}; give 0 to {size - 1}")
     fits, overlaps = (partial(_within, text, count, limit) for limit in (size, overlap))
     for group in _merged(_sections(text), text, count, size // SMALL) if text.strip() else ():
         for a, b in _packed(_pieces(text, group[0].start, group[-1].end, fits), fits, overlaps):
@@ -85,7 +85,7 @@ def _sections(text: str) -> Iterator[_Section]:
 
 
 def _headings(text: str) -> Iterator[tuple[int, int, str]]:
-    """Where each heading stands, its level and its words; a new page is one above all others. None inside code."""
+    """Each heading's place, level and words; none inside code. A new page counts as a heading above all others."""
     signed = _HEADING.finditer(text) if any(sign in text for sign in "#`~\f") else ()
     underlined = _UNDERLINED.finditer(text) if "\n==" in text or "\n--" in text else ()
     page, code = 1, ""
@@ -106,14 +106,14 @@ def _headings(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _fence(code: str, sign: str, rest: str) -> str:
-    """The sign that code was opened with, after a line that begins with such a sign; empty where none is open."""
+    """The fence that opened the current block of code, after a line that begins with a fence; empty outside code."""
     if not code:
         return "" if "`" in sign and "`" in rest else sign
     return "" if sign.startswith(code) and not rest.strip() else code
 
 
 def _merged(sections: Iterable[_Section], text: str, count: Count, small: int) -> Iterator[list[_Section]]:
-    """The sections, short ones together with the next."""
+    """The sections, with short ones merged into the next."""
     together: list[_Section] = []
     for section in sections:
         together.append(section)
@@ -125,7 +125,7 @@ def _merged(sections: Iterable[_Section], text: str, count: Count, small: int) -
 
 
 def _above(sections: list[_Section]) -> tuple[str, ...]:
-    """The headings that the innermost of these sections share; several pages are named from first to last."""
+    """The headings that merged sections have in common; several pages are named from the first to the last."""
     paths = [section.headings for section in sections]
     outer = {path[:depth] for path in paths for depth in range(len(path))}
     inner = [path for path in paths if path not in outer]
@@ -135,7 +135,7 @@ def _above(sections: list[_Section]) -> tuple[str, ...]:
 
 
 def _pieces(text: str, start: int, end: int, fits: Fits) -> Iterator[Span]:
-    """What is not cut any further: the sentences from one place to another, over-long ones in parts."""
+    """The pieces that are not cut any further: the sentences from `start` to `end`, with over-long ones in parts."""
     for a, b in sentences.one_by_one(text[start:end], lines=False):
         yield from _parts(text, start + a, start + b, fits)
 
@@ -150,7 +150,7 @@ def _parts(text: str, start: int, end: int, fits: Fits) -> Iterator[Span]:
 
 
 def _middle(text: str, start: int, end: int) -> int:
-    """Where to halve: after a line, else after a blank, else anywhere but in front of a combining sign."""
+    """Where to halve a text: after a line, else after a space, else anywhere except before a combining character."""
     half = (start + end) // 2
     for sign in ("\n", " "):
         if (at := text.rfind(sign, start + (end - start) // 8, half)) >= 0:
@@ -162,7 +162,7 @@ def _middle(text: str, start: int, end: int) -> int:
 
 
 class _Spans:
-    """Pieces by their number, each found when it is asked for."""
+    """Pieces by their number; each is found only when it is asked for."""
 
     def __init__(self, source: Iterator[Span]) -> None:
         self.source, self.found = source, list[Span]()
@@ -177,7 +177,7 @@ class _Spans:
 
 
 def _packed(pieces: Iterator[Span], fits: Fits, overlaps: Fits) -> Iterator[Span]:
-    """Pieces put together to chunks: as many as fit, beginning with the last ones of the chunk before."""
+    """Chunks of as many pieces as fit, each beginning with the last pieces of the chunk before."""
     first, new, spans = 0, 0, _Spans(pieces)
     while spans.has(new):
         last = _furthest(spans, first, new, fits)
@@ -186,7 +186,7 @@ def _packed(pieces: Iterator[Span], fits: Fits, overlaps: Fits) -> Iterator[Span
 
 
 def _furthest(spans: _Spans, first: int, last: int, fits: Fits) -> int:
-    """The last piece that fits in a chunk from the first on; found by doubling and halving, to count tokens seldom."""
+    """The last piece that fits in a chunk that begins at `first`; searched by doubling and halving, to count seldom."""
     start, step, grows = spans[first][0], 1, True
     while step:
         if spans.has(last + step) and fits(start, spans[last + step][1]):
@@ -198,7 +198,7 @@ def _furthest(spans: _Spans, first: int, last: int, fits: Fits) -> int:
 
 
 def _repeated(spans: _Spans, first: int, last: int, fits: Fits, overlaps: Fits) -> int:
-    """The first piece of the next chunk: one of this chunk's last, as far as overlap and room for a new one allow."""
+    """The first piece of the next chunk: one of this chunk's last, as overlap and the room for a new piece allow."""
     if not spans.has(last + 1):
         return last + 1
     end, following = spans[last][1], spans[last + 1][1]

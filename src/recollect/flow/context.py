@@ -14,7 +14,7 @@ from recollect.types import Message, spelt_out
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """What one context has that another had not, and the share of its tokens that both begin with."""
+    """What one context has that another had not, what it lost, and how much of it the other begins with too."""
 
     added: tuple[Line, ...]
     removed: tuple[Line, ...]
@@ -30,10 +30,10 @@ class Diff:
 class Context:
     """A prompt within its budget. `messages` is OpenAI-shaped; `to` gives any other shape; `receipt` says why.
 
-    `prompt` is `conversation` with `memory` put in: in front of the question, which is number `asked` of it, or
-    in front of the whole. `left_out` counts older messages that are not shown, `shortened` has the tokens that those
-    came with which are shown in part; `settings` names the settings in force. Its text is the words of the prompt, and
-    the calls of tools in it.
+    `prompt` is `conversation` with `memory` put in: in front of the question, `conversation[asked]`, or in front of
+    the whole. `left_out` counts older messages that are not shown; `shortened` has, by id, the original tokens of
+    messages that are shown in part. `settings` is a hash of the settings in force. `str(context)` gives the words of
+    the prompt and the tool calls in it.
     """
 
     prompt: tuple[Message, ...]
@@ -49,7 +49,7 @@ class Context:
     shortened: Mapping[str, int] = EMPTY
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy knows its own tokens: the counter may be a function that can't be sent to another process."""
+        """Copy the messages' tokens in place of the counter: that may be a function which can't be pickled."""
         known = {message: self.count(message) for message in (*self.prompt, *self.conversation)}
         values = {one.name: getattr(self, one.name) for one in fields(self)} | {"count": known.__getitem__}
         return type(self), tuple(values.values())
@@ -64,31 +64,31 @@ class Context:
 
     @property
     def messages(self) -> Rendered:
-        """The prompt as OpenAI's chat API takes it: plain dicts, yours to change."""
+        """The prompt as OpenAI's chat API takes it: plain dicts that you may change."""
         return self.to("openai")
 
     def to(self, shape: str) -> Rendered:
         """The prompt in a provider's shape: openai, openai-responses, anthropic, bedrock or gemini.
 
-        Half a surrogate pair in it, at which clients fail, is a question mark there.
+        Half surrogate pairs become question marks, because clients fail at them.
         """
         return sendable(render(self.prompt, shape))
 
     @property
     def receipt(self) -> ContextReceipt:
-        """Each message and each thing memory offered: its tokens, in or out, and by which rule."""
+        """A line for each message and each thing that memory offered: its tokens, whether it is in, and why."""
         lines = [*self._conversation(), *self.offered]
         return ContextReceipt(tuple(lines), self.tokens, self.tokens - sum(line.shown for line in lines), self.budget)
 
     def diff(self, other: Context) -> Diff:
-        """What changed since another context, as a rule that of the turn before."""
+        """What changed since another context, usually that of the previous turn."""
         mine, theirs = self._kept(), other._kept()
         added = tuple(line for key, line in mine.items() if key not in theirs)
         removed = tuple(line for key, line in theirs.items() if key not in mine)
         return Diff(added, removed, self.same_start(other.prompt))
 
     def same_start(self, before: Sequence[Message]) -> float:
-        """The share of the tokens that a provider's prompt cache knows if `before` was the prompt before this."""
+        """The share of the tokens that a provider's prompt cache holds if `before` was the previous prompt."""
         same = 0
         for mine, theirs in zip(self.prompt, before, strict=False):
             if mine is not theirs and mine != theirs:
@@ -98,7 +98,7 @@ class Context:
         return max(0.0, 1 - new / self.tokens)
 
     def to_dict(self) -> dict[str, Any]:
-        """Stable JSON: the prompt, its receipt and the name of the settings it was made with."""
+        """Stable JSON: the prompt, its receipt, and the hash of the settings it was made with."""
         return {"messages": list(self.messages), "receipt": self.receipt.to_dict(), "settings": self.settings}
 
     def _kept(self) -> dict[tuple[str, str], Line]:

@@ -1,4 +1,4 @@
-"""Messages from one provider's shape to another's: what is kept, what is lost, which neighbours become one."""
+"""Converts messages from one provider's shape to another's: what is kept, what is lost, which neighbours are joined."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SIGNED: Final = {"anthropic", "bedrock"}
 
 
 class Placed(NamedTuple):
-    """A message ready to be written, where it came from, and whether it was read from the target shape."""
+    """A message ready to be written, the index it came from, and whether it was read from the target shape."""
 
     message: Message
     source: int
@@ -37,7 +37,7 @@ class Placed(NamedTuple):
 
 @dataclass
 class Carrier:
-    """Carries messages of other shapes into one shape and notes what gets lost."""
+    """Carries messages of other shapes into one shape, and notes what gets lost."""
 
     shape: Shape
     names: Mapping[str, str]
@@ -52,7 +52,7 @@ class Carrier:
             self.used.add(call.id)
 
     def carry(self, message: Message, index: int) -> Message | None:
-        """The message in terms of the target shape, or None when nothing of it can be said there."""
+        """The message in terms of the target shape; None if nothing of it can be said there."""
         if plain(message):
             return message
         if message.name and not self.shape.names:
@@ -102,7 +102,7 @@ class Carrier:
                 yield from self._thinking(part, message, index)
 
     def _opaque(self, part: Opaque, index: int, shown: bool) -> Iterator[Text]:
-        """What no other shape understands: of a file that the model was shown, a mark."""
+        """A part that no other shape understands: nothing or, for a file that the model was shown, a mark."""
         self._lose(index, f"{_kind(part)} of {part.shape}")
         if shown and not marks_cache(part):
             yield Text(FILE_CUT)
@@ -153,7 +153,7 @@ class Carrier:
             yield from self._image(part, message, index)
 
     def _thinking(self, part: Thinking, message: Message, index: int) -> Iterator[Thinking]:
-        """Thinking of no shape goes to any that can hold it; signed thinking also between Anthropic and Bedrock."""
+        """Thinking without a shape goes to any that can hold it; signed thinking also between Anthropic and Bedrock."""
         target = self.shape.name
         signed = bool(part.signature)
         own = message.shape is None and {
@@ -172,7 +172,7 @@ def _kind(part: Opaque) -> str:
 
 
 def join(placed: list[Placed], shape: Shape) -> list[Placed]:
-    """Neighbours that the shape wants in one message, put together; what was read from it stays as it was."""
+    """Join neighbours that the shape wants in one message. Messages that were read from it stay as they were."""
     groups: list[list[Placed]] = []
     for item in placed:
         if groups and _belongs(item, groups[-1], shape):

@@ -1,4 +1,4 @@
-"""The words for days: months, weekdays and numbers, how a day is written, and how long ago it was."""
+"""Words for days: months, weekdays and numbers, how a date is written, and how long ago it was."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def one_of(words: Iterable[str]) -> str:
 MONTH, NUMBER = one_of(MONTHS), r"(\d{1,4}|" + one_of(_NUMBERS)[1:]
 WEEKDAY: Final = one_of(WEEKDAYS)
 DAY: Final = r"(\d{1,2})(?:st|nd|rd|th)?"
-"""A day of a month by its number."""
+"""The number of a day in a month, as in "3" or "3rd"."""
 _STRETCH: Final = r"days?|weeks?|weekends?|months?|years?"
 _RELATIVE: Final = re.compile(
     r"\b(?:yesterday|today|tonight|tomorrow|(?:last|this|next|coming|previous) "
@@ -47,12 +47,12 @@ def relative(text: str) -> bool:
 
 
 def written(day: date, year: bool = True) -> str:
-    """A day as it is written, in English wherever this runs: "12 May 2025"."""
+    """A date in English, whatever the locale: "12 May 2025"."""
     return f"{day.day} {_NAMES[day.month - 1]}" + (f" {day.year}" if year else "")
 
 
 def day_written(text: str) -> date | None:
-    """The day that a text is, as `written` writes it; None where it is none."""
+    """The day that a text gives, in the form of `written`; None if it is not one."""
     parts = text.split(" ")
     if len(parts) != 3 or parts[1] not in _NAMES:
         return None
@@ -63,7 +63,7 @@ def day_written(text: str) -> date | None:
 
 
 def end_of(day: date, zone: tzinfo | None) -> datetime | None:
-    """The moment at which a day is over; None for the last that there is."""
+    """The moment at which a day is over; None for the last day that a date can hold."""
     return None if day == date.max else datetime.combine(day + timedelta(days=1), time(), zone)
 
 

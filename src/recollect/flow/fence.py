@@ -1,4 +1,4 @@
-"""The fence around memory in a prompt. What stands inside is a quotation, and is not kept as if it were new."""
+"""The fence around memory in a prompt. What is inside it is a quotation, and is not kept as if it were new."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ TITLES: Final = {
     "tools": "Tool results",
     "documents": "Documents",
 }
-"""The sections of memory in the order they are read where the conversation comes first."""
+"""The sections of memory and their titles, in the order of a prompt where the conversation comes first."""
 SOURCED: Final = ("documents", "tools")
-"""Sections whose origin stands in front of every quotation."""
+"""Sections in which every quotation begins with its origin."""
 
 _FENCE: Final = re.compile(r"<(?=/?memory\b)", re.IGNORECASE)
 _HEADING: Final = re.compile(rf"^(?=## (?:{'|'.join(TITLES.values())})[ \t\r]*$)", re.MULTILINE)
@@ -46,10 +46,10 @@ def block(taken: Mapping[str, Sequence[Candidate]], order: Iterable[str] = TITLE
 
 
 def quoted(candidate: Candidate) -> str:
-    """A candidate's words as they stand in a prompt, with where they come from if that was no person.
+    """A candidate's words as they stand in a prompt, after their origin if that was not a person.
 
-    What looks like the fence or a section's heading is made to look otherwise. Half a surrogate pair, at which clients
-    fail, becomes a question mark.
+    Text that looks like the fence or a section's heading is escaped. Half surrogate pairs become question marks,
+    because clients fail at them.
     """
     text = candidate.text if candidate.section not in SOURCED else f"[{candidate.origin}] {candidate.text}"
     if "<" in text:
@@ -67,7 +67,7 @@ def with_memory(message: Message, memory: str) -> Message:
 
 
 def without_memory(message: Message) -> Message | None:
-    """The message as its author wrote it: without memory blocks; None where it was nothing else."""
+    """The message as its author wrote it, without memory blocks; None if it holds nothing else."""
     if isinstance(message.content, str):
         if not (found := _BLOCK.match(message.content)):
             return message
@@ -80,7 +80,7 @@ def without_memory(message: Message) -> Message | None:
 
 
 def _own(part: Part) -> Part | None:
-    """The part without memory blocks at its start; None where it was nothing else."""
+    """The part without memory blocks at its start; None if it holds nothing else."""
     if not isinstance(part, Text) or not (found := _BLOCK.match(part.text)):
         return part
     rest = part.text[found.end() :]

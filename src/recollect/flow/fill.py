@@ -1,9 +1,9 @@
 """Fill the sections of memory with what the layers offer, by priority, within a number of tokens.
 
-Each section has a cap, and the next may use what one leaves of it; `memory_tokens` caps all but the documents together.
-The profile and the facts that suit the question best come first, up to their share of the prompt; the others get what
-is left at the end, or what comes before recalled turns where the question asks for all that is known. What the
-conversation shows is not quoted beside it, and nothing is quoted twice.
+Each section has a cap; what it leaves unused goes to the next one. `memory_tokens` caps all sections together, except
+documents. The profile and facts that suit the question best come first, up to their share of the prompt. The rest of
+them gets what is left at the end; if the question asks for everything that is known, it comes before recalled turns.
+What the conversation shows is not quoted again, and nothing is quoted twice.
 """
 
 from __future__ import annotations
@@ -20,33 +20,37 @@ from recollect.flow.summarise import unquoted
 from recollect.settings import Settings
 
 Offer: TypeAlias = Sequence[Candidate] | Callable[[int, frozenset[str]], Sequence[Candidate]]
-"""What a layer offers, best first: candidates, or a function that gives them for a number of tokens and the ids of the
-messages that the conversation shows."""
+"""What a layer offers, best first: candidates, or a function that returns them, given a number of tokens and the ids of
+the messages that the conversation shows."""
 TopK: TypeAlias = Mapping[str, int | None]
-"""How many candidates a section may have; None for any number."""
+"""How many candidates each section may have; None for any number."""
 
 PRIORITY: Final = ("profile", "facts", "hints", "summary", "documents", "tools", "episodic")
 FIRM: Final = ("profile", "facts")
-"""Sections whose best candidates come first, and never give way."""
+"""Sections whose best candidates come first and never give way."""
+PASSES: Final = ((PRIORITY, False), (FIRM, True))
+"""The sections in the order they are filled: after all of them, the profile and the facts once more, with the rest."""
+ALL_FACTS_PASSES: Final = ((PRIORITY[:-1], False), (FIRM, True), (PRIORITY[-1:], False))
+"""The same where the question asks for everything that is known: the rest of the facts comes before recalled turns."""
 LEAST_FIRM: Final = 2
-"""How many of the profile and the facts come first, however small their share is."""
+"""At least this many of the profile and the facts come first, however small their share is."""
 LONGEST_FIRM: Final = 100
-"""The most tokens of one of those two: a longer one, as can be stated by hand, would take a small prompt for itself."""
+"""The most tokens that one of these may have: a longer one, set by hand, could take up a small prompt by itself."""
 REPEATING: Final = (*FIRM, "episodic")
-"""Sections that repeat messages: a candidate is left out where the conversation shows one of its messages."""
+"""Sections that repeat messages: a candidate is left out if the conversation shows one of its messages."""
 IN_CONVERSATION: Final = "in the conversation"
 RECALLED: Final = "less what is recalled"
 OUTSIDE_MEMORY: Final = "documents"
 """The section that `memory_tokens` does not cover."""
 HANDS_ON_LEAST: Final = "tools"
-"""The section whose own unused tokens are not for the next: fewer excerpts make a shorter prompt, not a fuller one."""
+"""The section that does not hand on its own unused tokens: fewer excerpts make the prompt shorter, not fuller."""
 
 
 @dataclass(slots=True)
 class Filled:
-    """What was taken for each section, a line of the receipt for every candidate, and the tokens of it all.
+    """What was taken for each section, a receipt line for every candidate, and the tokens of it all.
 
-    `no_room` says that something had no room; `fewer`, that a layer offered less than it would have with more room.
+    `no_room` says that a candidate had no room; `fewer`, that a layer would have offered more if it had more room.
     """
 
     taken: dict[str, list[Candidate]] = field(default_factory=dict)
@@ -68,16 +72,16 @@ class Filled:
         self.used += cost
 
     def drop_last(self, section: str) -> None:
-        """Take the last candidate of a section out again."""
+        """Remove the last candidate of a section again."""
         gone = self.taken[section].pop()
         place = max(n for n, line in enumerate(self.lines) if line.shown and line.text == gone.text)
         self.lines[place] = replace(self.lines[place], shown=0, rule="no room")
 
 
 class _Limits(NamedTuple):
-    """What a section may have: its `share` of the tokens, the `room` of all sections together, and `top_k` candidates.
+    """What a section may have: `share` tokens of its own, `room` tokens with all other sections, `top_k` candidates.
 
-    `rest` says that the profile and the facts that come first have had their turn: this is for the others.
+    `rest` is for the second pass over the profile and the facts, which takes those that did not come first.
     """
 
     share: int
@@ -86,7 +90,7 @@ class _Limits(NamedTuple):
     rest: bool
 
     def broken(self, number: int, tokens: int) -> str:
-        """The rule against one more candidate after `number` others, with `tokens` in all; empty where it may come."""
+        """The rule that forbids one more candidate after `number` others, for `tokens` in all; empty if none does."""
         if self.top_k is not None and number >= self.top_k:
             return f"no more than {self.top_k}"
         return "over its share" if tokens > self.share else ""
@@ -94,10 +98,10 @@ class _Limits(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """What the layers offer for one question, and how it is limited; `count` is asked for the same texts many times.
+    """What the layers offer for one question, and its limits. `count` is called for the same texts many times.
 
-    `firm` is the share of the profile and the facts that come first, in tokens; `session` is that of the conversation.
-    `all_facts` says that the question asks for all of them.
+    `firm` is how many tokens the profile and facts that come first may take; `session` is the conversation's session.
+    `all_facts` says that the question asks for everything that is known.
     """
 
     offers: Mapping[str, Offer]
@@ -108,7 +112,7 @@ class Fill:
     all_facts: bool
 
     def top_k(self) -> dict[str, int | None]:
-        """How many candidates a section may have by the settings."""
+        """How many candidates each section may have, by the settings."""
         names = ("episodic", "documents", "tools", "facts")
         return {name: getattr(self.settings, f"{name}_top_k") for name in names}
 
@@ -117,9 +121,7 @@ class Fill:
         filled, first = Filled(), self._first(shown)
         fences = self.count(block({})) + 2
         memory = room if self.settings.memory_tokens is None else self.settings.memory_tokens - fences
-        *others, recalled = PRIORITY
-        by_default = (PRIORITY, False), (FIRM, True)
-        for names, rest in ((others, False), (FIRM, True), ([recalled], False)) if self.all_facts else by_default:
+        for names, rest in ALL_FACTS_PASSES if self.all_facts else PASSES:
             unused = 0
             for name in names:
                 cap, before = getattr(self.settings, f"{name}_tokens"), filled.spent[name]
@@ -135,7 +137,7 @@ class Fill:
         return filled
 
     def deduplicated(self, filled: Filled) -> Filled:
-        """The same, but for the lines of the summary that are recalled in the same words."""
+        """The same without those lines of the summary that are also recalled in the same words."""
         recalled, summaries = filled.taken.get("episodic"), filled.taken.get("summary")
         if not recalled or not summaries:
             return filled
@@ -151,7 +153,7 @@ class Fill:
         return replace(filled, taken={**filled.taken, "summary": kept}, lines=lines)
 
     def _first(self, shown: frozenset[str]) -> frozenset[Candidate]:
-        """The profile and the facts that come first: those that suit the question best, as far as their share goes."""
+        """The profile and facts that come first: those that suit the question best, as many as fit in their share."""
         first, left = list[Candidate](), self.firm
         offered = [one for name in FIRM for one in self._offered(name, self.firm, shown) if not one.out]
         for candidate in sorted(offered, key=lambda one: -one.score):
@@ -166,7 +168,7 @@ class Fill:
     def _section(
         self, name: str, filled: Filled, limits: _Limits, shown: frozenset[str], first: frozenset[Candidate]
     ) -> None:
-        """Fill one section; of the profile and the facts, only with those that come first or, later, with the rest."""
+        """Fill one section; profile and facts first with those that come first, and in a later pass with the rest."""
         if not self.offers.get(name):
             return
         title, texts, start = self._title(name), filled.texts, filled.spent[name]
@@ -190,7 +192,7 @@ class Fill:
                 texts.add(candidate.text)
 
     def _left_out(self, name: str, candidate: Candidate, shown: frozenset[str], texts: set[str]) -> str:
-        """The rule by which a candidate is left out whatever room there is; empty where it may be quoted."""
+        """The rule by which a candidate is left out, whatever room there is; empty if it may be quoted."""
         if candidate.out:
             return candidate.out
         if name in REPEATING and self._repeats(candidate, shown):
@@ -198,7 +200,7 @@ class Fill:
         return "said already" if candidate.text in texts else ""
 
     def _repeats(self, candidate: Candidate, shown: frozenset[str]) -> bool:
-        """Whether a candidate repeats a message that the conversation shows, and not one of another session."""
+        """Whether a candidate repeats a message that the conversation shows, and not one with its id elsewhere."""
         return not shown.isdisjoint(candidate.sources) and any(
             session == self.session and id in shown for session, id in candidate.cites(self.session)
         )

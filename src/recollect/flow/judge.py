@@ -1,4 +1,4 @@
-"""Whether to believe what a model wrote: it must add no name or number, and drop none that it has to keep."""
+"""Whether to trust what a model wrote: it must add no name or number, and drop none that it has to keep."""
 
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ from recollect.errors import ConfigError
 class Limits:
     """What a window may hold, in tokens, messages and turns, and what of it always stays.
 
-    `budget` is a promise; `last_messages` and `last_turns` bend where a tool call would be torn apart. Where a question
-    that is not here `follows`, the words of the last turn may be shortened too. With `whole` pictures and files are
-    never cut, nor turns taken apart that a late result made one.
+    `budget` is a promise; `last_messages` and `last_turns` are exceeded rather than tearing a tool call from its
+    result. `follows` says that a question which is not in the window comes after it: then the words of the last turn
+    may be shortened too. With `whole`, pictures and files are never cut, nor turns split that a late result joined.
     """
 
     budget: int | None = None

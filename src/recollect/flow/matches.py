@@ -1,6 +1,6 @@
-"""What two long lists have in common, in the order of both, in time that grows with their length alone.
+"""What two long lists have in common, in the order of both, in time that grows linearly with their length.
 
-The standard library's `difflib` takes a time that grows with its cube where the same words are said again and again.
+The time of the standard library's `difflib` grows with the cube of the length if the same items come again and again.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ ROUNDS: Final = (4, 2, 1, 0)
 
 
 def matches(one: Sequence[Hashable], other: Sequence[Hashable]) -> Iterator[tuple[int, int]]:
-    """Pairs of places where both lists have the same, no two of them crossing.
+    """Pairs of places at which both lists have the same item; no two pairs cross.
 
-    That is what both begin and end with; between that, anchors; and between those, the same again with smaller ones.
+    First come the items that both lists begin and end with. Between those, runs that each list has only once are
+    anchors, and between anchors the same is done again with shorter runs.
     """
     todo = [(0, len(one), 0, len(other), 0)]
     while todo:
@@ -37,8 +38,8 @@ def matches(one: Sequence[Hashable], other: Sequence[Hashable]) -> Iterator[tupl
 
 
 def overlap(one: Sequence[Hashable], other: Sequence[Hashable]) -> int:
-    """How many items, at most, both end the one list and begin the other."""
-    shorter = list[int]()  # for each beginning of the other: how much of it, at most, both ends and begins it
+    """The length of the longest run of items that both ends `one` and begins `other`."""
+    shorter = list[int]()  # for each beginning of `other`: the longest shorter run that both begins and ends it
     size = 0
     for n, item in enumerate(other):
         size = _longer(other, shorter, size, item) if n else 0
@@ -50,14 +51,14 @@ def overlap(one: Sequence[Hashable], other: Sequence[Hashable]) -> int:
 
 
 def _longer(other: Sequence[Hashable], shorter: Sequence[int], size: int, item: Hashable) -> int:
-    """How much of the beginning ends with this item, where so much of it ended with the one before."""
+    """How long a beginning of `other` ends with this item, if one of length `size` ended with the item before."""
     while size and other[size] != item:
         size = shorter[size - 1]
     return size + (other[size] == item)
 
 
 def _anchors(one: Sequence[Hashable], other: Sequence[Hashable], size: int) -> list[tuple[int, int]]:
-    """Where both have what each has only once: the most pairs that do not cross, by patience sorting."""
+    """The longest series of pairs that do not cross, of runs that both lists have exactly once (patience sorting)."""
     places = _once(_runs(one, size))
     ends, chains = list[int](), list[Any]()  # the least end of a chain of each length, and that chain, linked
     for run, n in _once(_runs(other, size)).items():
@@ -73,13 +74,13 @@ def _anchors(one: Sequence[Hashable], other: Sequence[Hashable], size: int) -> l
 
 
 def _once(runs: Sequence[Hashable]) -> dict[Hashable, int]:
-    """What is there only once, with its place, in order."""
+    """The runs that occur exactly once, each with its place, in order."""
     counts = Counter(runs)
     return {run: n for n, run in enumerate(runs) if counts[run] == 1}
 
 
 def _runs(items: Sequence[Hashable], size: int) -> list[Hashable]:
-    """For each item those that end with it, so many; or with 0 the item, counted from the end."""
+    """For each item, the run of `size` items that ends with it; with size 0, the item and its count from the end."""
     if size:
         return [tuple(items[max(0, n - size + 1) : n + 1]) for n in range(len(items))]
     counts = Counter[Hashable]()

@@ -24,9 +24,9 @@ _YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
 
 
 def asks_for_news(question: str, today: date) -> bool:
-    """Whether the question is about the present of the world: by a word such as "latest", or this year or a later one.
+    """Whether the question is about current events: it has a word such as "latest", or names this or a later year.
 
-    One about the user's own life ("what did I do today?") is not: memory answers that.
+    A question about the user's own life ("what did I do today?") is not: memory answers that.
     """
     asked = question[:MAX_QUESTION].replace("\u2019", "'")
     if _OWN.search(asked):

@@ -1,4 +1,4 @@
-"""Patterns: what the counts bear out about a user, and the hints a model gets. No claim without enough evidence."""
+"""Patterns: what the counts show about a user, and the hints that a model gets. No claim without enough evidence."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ from recollect.frozen import EMPTY, freeze_dict
 from recollect.patterns import Mention, Patterns, Worked
 
 Meanings: TypeAlias = Mapping[str, NDArray[np.float32]]
-"""The vectors of questions, by their words as a tally has them."""
+"""The vectors of questions, by their words as a tally keys them."""
 
 CONVERSATIONS: Final = 3
 """How many conversations a question or a topic must have come up in."""
 SHARE: Final = 0.05
-"""The share of all conversations that a topic must have come up in, besides."""
+"""The share of all conversations that a topic must also have come up in."""
 REACTIONS: Final = 5
 """How often the user must have asked for shorter, simpler or longer answers."""
 REACTION_SHARE: Final = 0.02
-"""The share of all answers after which they must have asked so, besides."""
+"""The share of all answers after which they must also have asked for it."""
 SCORED: Final = 5
 """How many scored answers there must be on each side of a comparison."""
 APART: Final = 1.0
-"""By how many points their averages must differ, besides three standard errors."""
+"""By how many points the averages must differ; they must also differ by three standard errors."""
 ACTIVE_HOURS: Final = 20
-"""How many different hours with activity are needed before a part of the day stands out."""
+"""How many hours with activity are needed before a part of the day is called active."""
 ACTIVE_DAYS: Final = 7
-"""How many different days are needed before there is a rhythm."""
+"""How many days with activity are needed before a rhythm is named."""
 PART_OF_DAY: Final = 4
 SHOWN: Final = 5
 ALIKE: Final = 0.6
-"""Questions with this part of their telling words in common (Jaccard) are one question."""
+"""Questions that share this part of their telling words (Jaccard) are taken for one question."""
 NEAR: Final = 0.72
-"""So are those whose vectors, seen from the middle of all the user's questions, have this cosine."""
+"""So are questions whose vectors have this cosine, after the mean of all the user's questions is subtracted."""
 FEWEST: Final = 20
-"""How many questions with a vector it takes to have a middle."""
+"""How many questions with a vector it takes for a useful mean."""
 COMPARED: Final = 2_000
-"""The most frequent questions, which are compared with one another."""
+"""How many of the most frequent questions are compared with each other."""
 LEAST_VARIANCE: Final = 0.25
-"""Scores are given by halves at best: what looks steadier than that is luck."""
+"""Scores come in half points at best, so a smaller variance is luck."""
 
 _Z: Final = NormalDist().inv_cdf(0.975)
 _LENGTHS: Final = ("short", "medium", "long")
@@ -71,7 +71,7 @@ class Scored(NamedTuple):
 
 
 def surely_over_half(k: int, n: int) -> bool:
-    """Whether k of n speaks for more than a half: the lower end of Wilson's 95 % interval lies above it."""
+    """Whether k of n is significantly more than half: the lower end of Wilson's 95 % interval is above a half."""
     if not n:
         return False
     middle, width = k / n + _Z * _Z / (2 * n), _Z * sqrt(k * (n - k) / n**3 + _Z * _Z / (4 * n * n))
@@ -79,9 +79,9 @@ def surely_over_half(k: int, n: int) -> bool:
 
 
 def derive(tally: Tally, meanings: Meanings = EMPTY, asking: frozenset[str] = frozenset()) -> Patterns:
-    """What the counts bear out; `meanings` tells which questions mean the same in other words.
+    """The patterns that the counts show; `meanings` has vectors, to tell which questions mean the same.
 
-    The words whose stems are in `asking` are no topic, and a question of nothing else asks nothing worth telling.
+    Words whose stems are in `asking` are no topics, and a question made of nothing else is left out.
     """
     conversations, turns = len(tally.turns), tally.turns.total()
     hours = _by_hour(tally.hours)
@@ -108,7 +108,7 @@ def derive(tally: Tally, meanings: Meanings = EMPTY, asking: frozenset[str] = fr
 
 
 def most_asked(questions: Mapping[str, Recurring]) -> list[str]:
-    """The questions that are compared with one another, the most frequent first, by their words."""
+    """The questions to compare with each other, most frequent first, by their words."""
     return sorted(questions, key=lambda bag: -len(questions[bag].sessions))[:COMPARED]
 
 

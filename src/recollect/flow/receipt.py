@@ -24,7 +24,7 @@ Verdict: TypeAlias = Literal["kept", "shortened", "dropped"]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One message: its tokens as it came, the tokens it has now, and the rule that decided."""
+    """What became of one message: its original tokens, the tokens that are shown, and the rule that decided."""
 
     index: int
     id: str
@@ -42,7 +42,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """A window's: every message's entry, and how they add up: overhead + shown tokens = tokens <= budget."""
+    """The receipt of a window: an entry for every message, with overhead + shown tokens = tokens <= budget."""
 
     entries: tuple[Entry, ...]
     tokens: int
@@ -83,7 +83,7 @@ class Receipt:
 
 
 def _runs(entries: tuple[Entry, ...]) -> list[list[Entry]]:
-    """Neighbours dropped by one rule share a line; everything else has its own."""
+    """The entries by lines of the printed receipt: neighbours dropped by the same rule share one."""
 
     def line(numbered: tuple[int, Entry]) -> object:
         n, entry = numbered
@@ -94,10 +94,10 @@ def _runs(entries: tuple[Entry, ...]) -> list[list[Entry]]:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What became of one candidate: its tokens, those it has in the prompt, and the rule that decided.
+    """What became of one candidate: its tokens, the tokens it has in the prompt, and the rule that decided.
 
-    `sessions` has the session of each of its sources; it is empty where those are the conversation's own, or chunks.
-    `records` are the ids of the records that it was read from.
+    `sessions` has the session of each of its sources; it is empty if those are the conversation's own, or chunks of
+    documents. `records` are the ids of the records that it was read from.
     """
 
     section: str
@@ -130,7 +130,7 @@ class Line:
         )
 
     def offer(self, out: str) -> Candidate:
-        """What the layer offered, with a rule by which to leave it out, or none."""
+        """The candidate that the layer offered, to be left out by the rule `out` unless that is empty."""
         return Candidate(
             self.section, self.text, self.score, self.origin, self.sources, self.at, out, self.sessions, self.records
         )
@@ -164,9 +164,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class ContextReceipt:
-    """A context's: the shown tokens and the overhead (tools, fences, the reply's start) make the total.
+    """The receipt of a context: shown tokens and overhead (tools, fences, the reply's start) add up to `tokens`.
 
-    The overhead can be less than nothing: counted one by one, many short lines come to more than all together.
+    The overhead can be negative, because many short lines count for more one by one than all together.
     """
 
     lines: tuple[Line, ...]

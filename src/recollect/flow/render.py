@@ -1,4 +1,4 @@
-"""Messages from and to the wire shapes of the providers: `parse` and `render`."""
+"""Reads and writes messages in the wire shapes of the providers: `parse` and `render`."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from recollect.flow.shapes.wire import NOTHING, OpenCalls, plain
 from recollect.types import Message, Text
 
 MOST_MARKS: Final = 4
-"""How many marks of where a prompt cache is to begin a request may have."""
+"""How many prompt cache marks (`cache_control`) a request may have."""
 
 
 class Rendered(list[dict[str, Any]]):
-    """The messages as the provider takes them: plain JSON, yours to change.
+    """The messages as the provider takes them: plain JSON that you may change.
 
-    `system` is the value for the provider's own system field, None where there is none or the system messages stay in
-    the list. `lost` says what could not be carried to this shape. `sources` has, for each wire message, the index of
-    the first message it came from.
+    `system` is the value for the provider's system field; it is None if there is nothing to put there or the system
+    messages stay in the list. `lost` says what could not be carried to this shape. `sources` has, for each wire
+    message, the index of the first message that it came from.
     """
 
     def __init__(self, shape: Shape, messages: Iterable[dict[str, Any]], system: Any, lost: list[str]) -> None:
@@ -38,7 +38,10 @@ class Rendered(list[dict[str, Any]]):
 
 
 def sendable(rendered: Rendered, marks: int = MOST_MARKS) -> Rendered:
-    """The same, with a question mark for each half of a surrogate pair, at which clients fail, and with few marks."""
+    """The same without what clients or providers fail at.
+
+    Half surrogate pairs become question marks, and at most `marks` prompt cache marks stay.
+    """
     keep_marks(rendered, marks)
     try:
         _encode([rendered, rendered.system])
@@ -48,9 +51,9 @@ def sendable(rendered: Rendered, marks: int = MOST_MARKS) -> Rendered:
 
 
 def keep_marks(rendered: Rendered, most: int) -> None:
-    """Leave at most so many marks of where a prompt cache is to begin: those of the system text, and the newest.
+    """Leave at most `most` prompt cache marks: those of the system text, and the newest.
 
-    Messages are kept with their marks, so that those of all earlier requests would come together.
+    Messages are stored with their marks, so the marks of all earlier requests pile up.
     """
     may_have = [wire for wire in rendered if "cache_control" in wire or not isinstance(wire.get("content"), str)]
     system_last = sorted(may_have, key=lambda wire: wire.get("role") in ("system", "developer"))
@@ -62,7 +65,7 @@ def keep_marks(rendered: Rendered, most: int) -> None:
 
 
 def _blocks(wire: Any) -> Iterator[dict[str, Any]]:
-    """The blocks of a message and in these, and itself."""
+    """All blocks inside a message, however deep, and the message itself."""
     if isinstance(wire, dict):
         content = wire.get("content")
         for block in content if isinstance(content, list) else ():
@@ -71,7 +74,7 @@ def _blocks(wire: Any) -> Iterator[dict[str, Any]]:
 
 
 def _encode(value: Any) -> None:
-    """Raises UnicodeEncodeError at half a surrogate pair."""
+    """Raise UnicodeEncodeError if a text holds half a surrogate pair."""
     if isinstance(value, str):
         value.encode()
     elif isinstance(value, dict):
@@ -94,8 +97,8 @@ def _replaced(value: Any) -> Any:
 def parse(raw: Any, shape: str) -> list[Message]:
     """The messages of a wire transcript, one for each wire message; takes the list or the whole request.
 
-    `render` to the same shape gives the same JSON back. Calls of shapes without ids get ids by their order, so parse a
-    transcript as a whole.
+    `render` to the same shape gives the same JSON back. In shapes whose calls have no ids they get ids by their order,
+    so parse a transcript as a whole.
     """
     known = shape_of(shape)
     try:
@@ -144,7 +147,7 @@ def _moment(value: Any) -> datetime | None:
 
 
 def render(messages: Sequence[Message], shape: str) -> Rendered:
-    """The messages in a provider's shape, joined and split as it demands; what was read from it comes out the same."""
+    """The messages in a provider's shape, joined and split as it demands; what was parsed from it stays unchanged."""
     target, messages = shape_of(shape), messages_only(messages)
     if not target.strict:
         words = [{"role": one.role, "content": one.content} for one in messages if plain(one) and one.role != "tool"]
@@ -165,7 +168,9 @@ def render(messages: Sequence[Message], shape: str) -> Rendered:
 
 
 def _as_read(item: Placed) -> bool:
-    """Whether it was read from this shape and handed on; a memory gave it an id, and may have lost what came before."""
+    """Whether it was read from this shape and passed straight on. A stored message has an id, and what came before it
+    may have been cut.
+    """
     return item.native and not item.message.id
 
 
@@ -178,7 +183,7 @@ def _placed(message: Message, index: int, carrier: Carrier) -> list[Placed]:
 
 
 def _worded(message: Message) -> Message:
-    """What was said without blank texts; a memory would send with every request what the provider refused once."""
+    """A stored message without blank texts: the provider would refuse them again with every request."""
     if not message.id or message.role not in ("user", "tool"):
         return message
     left = tuple(part for part in message.parts if not isinstance(part, Text) or part.text.strip())

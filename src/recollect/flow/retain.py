@@ -1,4 +1,4 @@
-"""What has been kept long enough: policies, and which things they let go."""
+"""What has been kept long enough: policies, and which things expire by them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ LAYERS: Final[tuple[Layer, ...]] = get_args(Layer)
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How long a layer keeps things; what any of the limits lets go, goes.
+    """How long a layer keeps things. A thing goes as soon as one of the limits is exceeded.
 
-    `days`: what is older than that goes. `count`: all but that many of a user's newest go. `idle`, for messages: a
-    session in which nothing was said for that many days goes as a whole.
+    `days`: older things go. `count`: each user's things go, except the newest `count`. `idle`, for messages only:
+    a session goes as a whole once nothing was said in it for that many days.
     """
 
     layer: str
@@ -49,7 +49,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Aged(Generic[K]):
-    """Something kept: whose it is, of which session, when it was last said, its place in time, and how much it is."""
+    """Something that is kept: its owner and session, when it was last said, its place in time, and its size."""
 
     key: K
     owner: Hashable
@@ -60,7 +60,7 @@ class Aged(Generic[K]):
 
 
 def cutoff(now: datetime, days: float) -> datetime:
-    """The moment `days` ago; the beginning of time where there is none."""
+    """The moment `days` ago, or the earliest datetime that there is."""
     try:
         return now - timedelta(days=days)
     except OverflowError:
@@ -77,9 +77,9 @@ def idle_sessions(things: Iterable[Aged[Any]], policies: Iterable[Policy], now: 
 
 
 def expired(things: Sequence[Aged[K]], policies: Iterable[Policy], now: datetime) -> list[Aged[K]]:
-    """The things that are too old, or not among the newest `count` of their owner; in the order given.
+    """The things that are too old or not among the newest `count` of their owner, in the order given.
 
-    A thing with a size over one, as a turn has, stays whole where a part of it is among the newest.
+    A thing with a size over one, such as a turn, stays as a whole if a part of it is among the newest.
     """
     gone: set[K] = set()
     for policy in policies:

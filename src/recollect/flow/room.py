@@ -1,8 +1,8 @@
-"""The room of a conversation: what of a budget its window may take, and what gives way where that is too little.
+"""The room of a conversation: how much of a budget its window may take, and what gives way if that is too little.
 
-What the caller gives, the tools and the reply come off first. Of the rest the window leaves memory and documents their
-part. Where what must stay is larger, it takes that part, too; then words of the last turn may be shortened, if a
-question follows it; pictures and files are cut last of all.
+What the caller gives, the tools and the reply come off the budget first. Of the rest, the window leaves a part free for
+memory and documents. If what must stay is larger, it takes that part too; then the words of the last turn may be
+shortened, if a question follows it; pictures and files are cut last of all.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from recollect.settings import Settings
 from recollect.types import Message
 
 STEP: Final = 64
-"""The room left free for a question is rounded up to a multiple of this: questions of similar length share a window."""
+"""The room for a question is rounded up to a multiple of this, so that questions of similar length share a window."""
 MEMORY_FIRST: Final = (4_000, 10)
-"""Tokens and turns of the conversation where the layout is memory-first and nothing else is set."""
+"""Most tokens and turns of the conversation, if the layout is memory-first and nothing else is set."""
 MEMORY_SHARE: Final = 0.25
-"""What memory may take of the budget where a changed history is fitted."""
+"""The share of the budget that memory may take when a changed history is fitted."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a session's window shows, and where that stands in the session, by the numbers of messages.
+    """What a session's window shows, and where that is in the session, by message numbers.
 
-    `first` is the first message after the cut, `last` the newest; `asked` is the last one that a user wrote (0 where
-    none is shown), at position `asked_at` of the store. `before` identifies what comes before `first`: how many
-    messages there are, and the position where they end. A session that was erased and begun anew has another.
-    `newest` is what the turns take that other sections can't push out.
+    `first` is the first message after the cut, `last` the newest. `asked` is the last one that a user wrote (0 if none
+    is shown), at position `asked_at` of the store. `before` identifies what comes before `first`: the number of
+    messages, and the position where they end; it changes if a session is erased and begun again. `newest` says how
+    much the turns take that other sections can't push out.
     """
 
     shown: Shown
@@ -51,9 +51,9 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What a budget leaves a conversation beside what is `given`: the lines of the system text and of the question.
+    """What a budget leaves for a conversation besides what is `given`: the system text and the question, as lines.
 
-    A question that is given follows the conversation. `extra` are the tokens of the tools and of the reply's start.
+    A given question follows the conversation. `extra` is the tokens of the tools and of the reply's start.
     """
 
     budget: int
@@ -71,7 +71,7 @@ class Room:
         settings: Settings,
         count: Callable[[Message], int],
     ) -> Room:
-        """The room beside a system text and a question; ConfigError where that text is longer than is allowed."""
+        """The room besides a system text and a question; raises ConfigError if the system text is too long."""
         given = {
             section: Line(section, message.text, tokens := count(message), tokens, section)
             for section, message in (("system", system), ("question", question))
@@ -81,17 +81,17 @@ class Room:
         if most is not None and "system" in given and given["system"].tokens > most:
             raise ConfigError(
                 f"the system text has {given['system'].tokens} tokens; system_tokens allows {most}:"
-                " shorten it or raise that"
+                " shorten the text or raise that setting"
             )
         return cls(budget, settings, given, extra)
 
     @property
     def overhead(self) -> int:
-        """The tokens that go along with the conversation whatever it shows."""
+        """The tokens that are sent along with the conversation, whatever it shows."""
         return self.extra + self._tokens("system")
 
     def view(self, show: Callable[[Limits], View]) -> View:
-        """The conversation as the first limits show it that hold what must stay; BudgetTooSmall where none do."""
+        """The conversation within the first limits that hold what must stay; raises BudgetTooSmall if none do."""
         asked, least = self._tokens("question"), self.overhead + max(self._tokens("question"), 1)
         if least > self._prompt:
             raise self._too_small(least)
@@ -106,7 +106,7 @@ class Room:
         raise self._too_small(short.needed + asked, short.ledger)
 
     def _tries(self, roomy: Limits) -> Iterator[Limits]:
-        """The limits to try, those that give up least first."""
+        """The limits to try, beginning with those that give up least."""
         yield roomy
         tight = replace(roomy, budget=self._prompt - self._tokens("question"))
         others = max(1, roomy.min_messages - 1)  # the question is the last message
@@ -116,9 +116,10 @@ class Room:
         yield from (replace(limits, whole=False) for limits in (tight, *follow[1:]))
 
     def _spared(self, view: View, roomy: Limits, show: Callable[[Limits], View]) -> View:
-        """The view, or a wider one where its cut took something that memory must give way to.
+        """The view, or a wider one if its cut took something that goes before memory.
 
-        That is the newest turns as they came; where those have no room, the last message; else turns, if shortened.
+        First of all those are the newest turns, uncut; if they have no room, the last message; then the newest turns,
+        shortened.
         """
         newest, firm = view.newest, firm_turns(self.settings)
         if not (view.shown.left_out or view.shown.shortened) or roomy.last_messages:
@@ -158,7 +159,7 @@ class Room:
 
     @property
     def _for_memory(self) -> int:
-        """What is kept free for memory and documents: their caps, but at most half of what there is."""
+        """The tokens kept free for memory and documents: their caps, but at most half of the room."""
         room, settings = self._prompt - self.overhead, self.settings
         caps = (settings.memory_tokens, settings.documents_tokens)
         return min(sum(room if cap is None else cap for cap in caps), room // 2)
@@ -172,7 +173,7 @@ class Room:
 
 
 def firm_turns(settings: Settings) -> int:
-    """How many of the newest turns other sections can't push out; no more than a prompt may have."""
+    """How many of the newest turns other sections can't push out; not more than a prompt may have."""
     _, most = _most(settings)
     return min(settings.working_min_turns, most or settings.working_min_turns)
 
@@ -185,9 +186,9 @@ def _most(settings: Settings) -> tuple[int | None, int | None]:
 
 @contextmanager
 def beside(system: Sequence[Message], count: Callable[[Message], int], budget: int) -> Iterator[int]:
-    """The tokens that system messages leave of a budget.
+    """Gives the tokens that system messages leave of a budget.
 
-    BudgetTooSmall, raised inside, becomes that of the whole budget, with the system messages on its ledger.
+    A BudgetTooSmall raised inside is turned into one for the whole budget, with the system messages on its ledger.
     """
     given = [Line("system", one.text, tokens := count(one), tokens, "system message") for one in system]
     room = budget - sum(line.shown for line in given)
@@ -202,10 +203,10 @@ def beside(system: Sequence[Message], count: Callable[[Message], int], budget: i
 def fitted(
     memory: str, room: int, count: Callable[[Message], int], show: Callable[[Limits], Sequence[Message]]
 ) -> list[Message]:
-    """A changed history as a window within the limits shows it, with memory in front of its question.
+    """A changed history as `show` cuts it to limits, with memory in front of its question.
 
-    Memory has its share, and is left out where it or the history has no room for that. Older pictures and files stay
-    if they can.
+    Memory gets its share of the room, and is left out if it does not fit in there, or the history not beside it. Older
+    pictures and files stay if possible.
     """
     share = int(room * MEMORY_SHARE)
     try:

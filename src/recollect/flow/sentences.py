@@ -1,4 +1,4 @@
-"""Text cut into sentences: spans that together cover it wholly, so that nothing is lost and every place is known."""
+"""Cuts text into sentences: spans that together cover all of it, so nothing is lost and every place is known."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ NAME: Final = re.compile(r"(?<=[\w,;)&] )[^\W\d_a-z][\w'\u2019-]+")
 
 
 def sentences(text: str, *, lines: bool) -> list[Span]:
-    """The spans of the sentences, blanks after each included; with `lines` every line's end ends a sentence too.
+    """The spans of the sentences, each with the blanks after it.
 
-    Without `lines`, a line's end is one where a paragraph, a list or a table begins: such text is wrapped by hand.
+    With `lines`, every end of a line ends a sentence too. Without, it does only in front of a paragraph, list or table:
+    lines may be wrapped by hand.
     """
     return list(one_by_one(text, lines=lines))
 
 
 def one_by_one(text: str, *, lines: bool) -> Iterator[Span]:
-    """The same, each found when it is asked for."""
+    """`sentences` as an iterator that finds each one only when it is asked for."""
     return (span for span in pairwise(chain([0], _cuts(text, lines), [len(text)])) if span[0] < span[1])
 
 

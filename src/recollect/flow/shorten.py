@@ -1,4 +1,4 @@
-"""Shorten a message in place: head and tail stay, a marker says how much was cut, ids stay."""
+"""Shortens messages: head and tail stay, a marker says how much was cut between them, and ids stay."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ FILE_CUT: Final = "[file cut]"
 WORDS_CUT: Final = "characters cut …]"
 _LOOKED_AT: Final = 1_000
 _BASE64: Final = re.compile(r"(?<![\w+/-])[\w+/-]{500}", re.ASCII)
-"""A file as text; other words are never as long, and JSON, addresses and code have other signs between theirs."""
+"""A file as text: no word is as long as this, and JSON, URLs and code have other characters in between."""
 
 
 def shorten_text(text: str, limit: int, count: Count) -> str:
     """The text itself if it has at most `limit` tokens, else its head and tail around a marker.
 
-    The marker alone is the least that is left, however small the limit, and only where it is shorter than the text.
+    However small the limit, the marker is left, or the whole text if that is shorter than the marker.
     """
     whole = tokens = count(Message("tool", text))
     keep = len(text)
@@ -41,7 +41,7 @@ def shorten_text(text: str, limit: int, count: Count) -> str:
 
 
 def shorten_results(message: Message, limit: int, count: Count) -> Message:
-    """The tool message with each of its results, or what it shows beside them, held to its share of `limit` tokens."""
+    """The tool message with each result shortened to its share of `limit` tokens; without results, its other parts."""
     if isinstance(message.content, str):
         return message.replace(content=shorten_text(message.content, limit, count))
     if not message.tool_results and not message.extra:
@@ -51,7 +51,7 @@ def shorten_results(message: Message, limit: int, count: Count) -> Message:
 
 
 def shorten_words(message: Message, limit: int, count: Count) -> Message:
-    """The message with its text held to its share of `limit` tokens; thinking, calls and pictures untouched."""
+    """The message with each text shortened to its share of `limit` tokens; other parts stay as they are."""
     if isinstance(message.content, str):
         return message.replace(content=shorten_text(message.content, limit, count))
     share = limit // max(1, sum(isinstance(part, Text) for part in message.content))
@@ -63,7 +63,7 @@ def shorten_words(message: Message, limit: int, count: Count) -> Message:
 
 
 def only_words(message: Message, limit: int, count: Count) -> Message:
-    """The message as `shorten_words` has it, with a mark in the place of each picture and file over `limit` tokens."""
+    """The message after `shorten_words`, with a mark in place of each picture and file of more than `limit` tokens."""
     short = shorten_words(message, limit, count)
     if isinstance(short.content, str):
         return short
@@ -73,9 +73,10 @@ def only_words(message: Message, limit: int, count: Count) -> Message:
 
 
 def acceptable(messages: Sequence[Message]) -> list[Message]:
-    """The messages without what providers refuse: a mark stands in the place of blank words, and of each picture
-    and file before the last question, where the user or a tool says or shows them. What the model thought before it is
-    left out: another model may not take that.
+    """The messages without what providers refuse.
+
+    In messages of the user and of tools, a mark replaces blank texts and, before the last question, each picture and
+    file. The model's thinking from before the last question is left out: another model may not accept it.
     """
     asked = max((n for n, message in enumerate(messages) if message.role == "user"), default=0)
     return [_accepted(message, older=n < asked) for n, message in enumerate(messages)]
@@ -88,7 +89,7 @@ def _accepted(message: Message, older: bool) -> Message:
 
 
 def _without_thoughts(message: Message) -> Message:
-    """An answer without what was thought, which stands in fields of its own, too; one that only thinks as it is."""
+    """An answer without its thinking, also in fields of its own (`extra`); one that only thinks stays as it is."""
     spoken = tuple(part for part in message.parts if not isinstance(part, Thinking))
     told = 0 < len(spoken) < len(message.parts)
     return message.replace(content=content_of(spoken), extra=EMPTY) if told else message
@@ -105,7 +106,7 @@ def _said(part: Part) -> Part:
 
 
 def unshown(part: Part) -> Part:
-    """A mark in the place of a picture or file; a tool's result with such marks in it; any other part as it is."""
+    """The part with marks in place of pictures and files, also inside a tool's result; other parts as they are."""
     if isinstance(part, ToolResult) and not isinstance(part.content, str) and _has_files(part):
         return dataclasses.replace(part, content=tuple(Text(_words(inner)) for inner in part.content))
     return _mark(part)

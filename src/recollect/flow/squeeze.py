@@ -1,4 +1,4 @@
-"""Make the turns that must stay smaller: a ladder of measures, each harder than the one before."""
+"""Makes the turns that must stay smaller, by a ladder of measures, each harder than the one before."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NEWEST_RESULT_SHARE: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What replaces a message: a shorter one, held to `limit` tokens, or nothing."""
+    """What replaces a message: one that was shortened to `limit` tokens, or nothing."""
 
     message: Message | None
     tokens: int
@@ -32,7 +32,7 @@ LATE: Final = Edit(None, 0, "old turn that a late result kept")
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """One measure: groups of edits, each group made as a whole; `drops` says that it takes messages out."""
+    """One measure: groups of edits, each made as a whole. `drops` says that it removes messages."""
 
     groups: Iterator[list[tuple[int, Edit]]]
     drops: bool = False
@@ -46,20 +46,20 @@ def ladder(
     count: Count,
     now: Callable[[int], Edit],
 ) -> Iterator[Rung]:
-    """The measures for these turns (indexes into `messages`), to be taken group by group while over the budget.
+    """The measures for these turns (indexes into `messages`), to be taken group by group until the budget is met.
 
     1. Old tool results are cut to head and tail.
     2. The newest tool results are cut to a quarter of the budget.
-    3. Old steps leave, but for the last of each turn, pinned ones and the last `min_messages`.
+    3. Old steps leave, except the last of each turn, pinned ones and the last `min_messages`.
     4. Every tool result is cut to a line.
     5. Old words are cut to a quarter of the budget.
     6. Old words are cut to a line.
-    7. Old pictures and files of the user are replaced by a mark, unless all stays `whole`.
-    8. Turns that only a late result kept leave, with that result, unless all stays `whole`: all but pinned ones, the
-       last `min_turns` and the last `min_messages`.
+    7. Old pictures and files of the user are replaced by a mark, unless the limits say `whole`.
+    8. Turns that stayed only because of a late result leave together with it, unless the limits say `whole`; pinned
+       ones, the last `min_turns` and the last `min_messages` stay.
 
-    Old words are those before the last question; those since it too, where another `follows`. `now` gives what
-    stands in a message's place already; neither the same edit is made again nor one to more tokens.
+    Old words are those before the last question, or all words if the limits say that another question `follows`. `now`
+    gives what a message was already replaced by: an edit is not made twice, nor one to more tokens.
     """
     by_turn = [list(steps(messages, turn)) for turn in turns]
     shown = [index for turn in turns for index in turn]
@@ -98,7 +98,7 @@ def ladder(
 
 
 def _older(messages: Sequence[Message], shown: Sequence[int], limits: Limits) -> list[list[int]]:
-    """What is shown by the user's messages, late results with their calls, but for the last and the pinned ones."""
+    """What is shown, split at the user's messages, late results beside their calls; without the last and pinned."""
     parts: list[list[int]] = []
     homes: dict[str, int] = {}
     for index in shown:

@@ -1,6 +1,6 @@
 """The gist of a conversation in its own sentences: those with names, numbers and decisions, and nothing twice.
 
-Nothing is written anew, so nothing can be made up: every sentence of a summary stands in a message, and names it.
+Nothing is reworded, so nothing can be made up: every sentence of a summary is in a message, and names that message.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ Count: TypeAlias = Callable[[str], int]
 Words: TypeAlias = Callable[[str], list[str]]
 
 MAX_CHARS: Final = 300
-"""A sentence longer than this is taken in parts."""
+"""A longer sentence is split into parts."""
 MAX_MESSAGE: Final = 20_000
-"""Characters of a message that are looked at."""
+"""How many characters of a message are looked at."""
 A_LINE: Final = 120
-"""Characters of the one line that is told of a tool's result."""
+"""The most characters of the one line that is taken from a tool's result."""
 OWN_LINES: Final = 3
-"""Printed lines of a message up to which they count as its own words; more are pasted, and not told."""
+"""Up to this many lines of program output count as a message's own words; more were pasted, and are left out."""
 MORE: Final = " \u2026"
-"""What ends a sentence that is not told to its end."""
+"""The end of a sentence that is cut short."""
 OWN_WORDS, TOOL_WORDS = 2.5, 0.25
-"""What a word of a person, and of a tool, is worth beside an assistant's."""
+"""What a person's word, and a tool's, is worth compared with an assistant's."""
 DECIDED, ANSWERED, FILLER, NOISE = 1.3, 0.5, 0.5, 0.2
-"""What makes a sentence worth more or less: a decision; a question that was answered; small talk; code and titles."""
+"""Factors of a sentence's worth: for a decision, an answered question, small talk, and code or titles."""
 TELLING, LITTLE = 3.0, 0.2
-"""What a name or number, and what a word of small talk, is worth beside another word."""
+"""What a name or number, and a word of small talk, is worth compared with another word."""
 OVERHEAD, LENGTH = 15, 0.9
 """A sentence costs its length and this many characters, to this power."""
 KEPT, KEPT_MESSAGES = 2_048, 256
-"""How many sentences are remembered with their words, and messages with their sentences: most are looked at for several
-summaries."""
+"""For how many sentences the words are remembered, and for how many messages the sentences: most are looked at for
+several summaries."""
 
 _LEAD: Final = re.compile(r"(?:[-*+>#|\u2022\s]|\d{1,3}[.)]\s)+")
 _SAYS: Final = re.compile(r"[^\W_]{2}|[^\W\d_a-zA-Z]")
@@ -65,7 +65,7 @@ _PRINTED: Final = re.compile(
     r"|(?:\S+\s+){0,2}\[?(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\b|File \"|at [\w.$]+\("
     r"|(?:[^,]*,(?=\S)){3}|\S+(?:(?: {3,}|\t\s*)\S+){2}"
 )
-"""How a line begins that a program printed: of a numbered file, JSON, a log, a stack of calls, or a table."""
+"""The start of a line that a program printed: a numbered file, JSON, a log, a stack trace, or a table."""
 _FILLER: Final = re.compile(
     r"(?:wow|thanks?|thank you|great|awesome|nice|cool|sure|okay|ok|yes|yeah|no problem|you'?re welcome|hi|hey|hello"
     r"|of course|certainly|absolutely|good (?:morning|night|evening|luck)|congrat\w*|glad|i hope|let me know|feel free"
@@ -80,7 +80,7 @@ _FILLER: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A message as it is summarised; `day` is when it was said, as that is written."""
+    """A message to be summarised; `day` is the written date on which it was said."""
 
     id: str
     seq: int
@@ -92,9 +92,9 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence, word for word, of the message `id`, and how telling it is; `open` if it asks and nobody answered.
+    """A sentence, word for word, of the message `id`, and how much it tells; `open` if it asks and nobody answered.
 
-    `day` is when it was said, where it speaks of a day that depends on that, such as "yesterday".
+    `day` is when it was said, if it names a day that depends on that, such as "yesterday".
     """
 
     text: str
@@ -109,19 +109,19 @@ class Sentence:
 def fold(
     before: Sequence[Sentence], messages: Sequence[Said], max_tokens: int, count: Count, words: Words
 ) -> list[Sentence]:
-    """The summary that goes on from `before` with these messages, in the order of time, within `max_tokens`."""
+    """The summary `before` continued with these messages, in the order of time, within `max_tokens`."""
     return pick([*_answered(before, messages), *score(messages)], max_tokens, count, words)
 
 
 def score(messages: Sequence[Said]) -> list[Sentence]:
-    """Every sentence of these messages, in order, with how telling its kind is."""
+    """Every sentence of these messages, in order, with a score for its kind."""
     looked_at = (replace(message, text=_cut(message.text, MAX_MESSAGE)) for message in messages)
     return _answered([sentence for message in looked_at for sentence in _told(message)], messages)
 
 
 @remembered(KEPT_MESSAGES)
 def _told(message: Said) -> Sequence[Sentence]:
-    """The sentences of a message; it is kept as it is given, so it must not be long."""
+    """The sentences of a message. The cache keeps the message itself, so it must not be long."""
     return tuple(
         Sentence(
             text,
@@ -139,8 +139,8 @@ def _told(message: Said) -> Sequence[Sentence]:
 def pick(found: Sequence[Sentence], max_tokens: int, count: Count, words: Words) -> list[Sentence]:
     """The sentences that together tell most within `max_tokens` as `render` writes them, in their order.
 
-    They are taken best first until one does not fit, so more tokens never lose what fewer held. A sentence counts by
-    what it adds: words that are in the summary already are worth nothing.
+    They are taken best first until one does not fit, so a larger summary holds all that a smaller one does. A sentence
+    counts for what it adds: words that the summary already has are worth nothing.
     """
     taken: list[int] = []
     for n in _best_first(found, words):
@@ -151,7 +151,7 @@ def pick(found: Sequence[Sentence], max_tokens: int, count: Count, words: Words)
 
 
 def render(found: Iterable[Sentence]) -> str:
-    """The sentences as a context shows them: a line a message, with who said it and, where it matters, when."""
+    """The sentences as a context shows them: a line for each message, with the speaker and, if it matters, the day."""
     lines: dict[str, list[str]] = {}
     days: dict[str, str] = {}
     for sentence in found:
@@ -162,9 +162,10 @@ def render(found: Iterable[Sentence]) -> str:
 
 
 def unquoted(summary: Candidate, quoted: Sequence[Candidate], session: str) -> Candidate:
-    """A summary without what is quoted as well: sentences of the same messages, and lines that are equal.
+    """A summary without what is quoted elsewhere in the prompt: sentences of the same messages, and equal lines.
 
-    Its last lines are those of its sources, in their order; `session` is that of candidates that name none.
+    The last lines of a summary are those of its sources, in order. `session` is the session of candidates that name
+    none.
     """
     words = dict[tuple[str, str], str]()
     for candidate in quoted:
@@ -187,7 +188,7 @@ def unquoted(summary: Candidate, quoted: Sequence[Candidate], session: str) -> C
 
 
 def _left(line: str, quoted: str, same: set[str]) -> str:
-    """What a line tells beyond what is quoted of its message; nothing where the whole line is quoted."""
+    """What a line tells beyond what is quoted of its message; empty if all of it is quoted."""
     told = _SAID.sub("", line.removeprefix("- "))
     who, _, words = told.partition(": ")
     if told in same or (quoted and words in quoted):
@@ -207,7 +208,7 @@ def _plain(text: str) -> str:
 
 
 def _best_first(found: Sequence[Sentence], words: Words) -> Iterator[int]:
-    """Places of sentences, the one that adds most first. What one adds only shrinks, so a heap finds it quickly."""
+    """The places of sentences, the one that adds most first. What one adds only shrinks, so a heap finds it fast."""
     speakers = {word for sentence in found for word in words(sentence.speaker)}
     terms = list(_contrary(found, [_terms(sentence.text, words, speakers) for sentence in found]))
     held: set[str] = set()
@@ -231,7 +232,7 @@ def _gain(sentence: Sentence, terms: Mapping[str, float], held: set[str]) -> flo
 
 
 def _terms(text: str, words: Words, speakers: set[str]) -> dict[str, float]:
-    """The words of a sentence and what each is worth: names and numbers most, small talk and who speaks little."""
+    """The words of a sentence and their worth: names and numbers most, small talk and names of speakers little."""
     terms = _all_terms(text, words).items()
     return {word: LITTLE if word in speakers or word in _SMALL_TALK else worth for word, worth in terms}
 
@@ -245,7 +246,7 @@ def _all_terms(text: str, words: Words) -> Mapping[str, float]:
 
 
 def _contrary(found: Sequence[Sentence], terms: Sequence[Mapping[str, float]]) -> Iterator[Mapping[str, float]]:
-    """The terms of each sentence; one that denies an earlier sentence, or takes a denial back, gets a term for that."""
+    """The terms of each sentence. One that denies an earlier sentence, or reverses a denial, gets a term for that."""
     said: tuple[dict[str, set[int]], dict[str, set[int]]] = ({}, {})
     for n, own in enumerate(terms):
         denies = _DENIES.search(found[n].text) is not None
@@ -256,7 +257,7 @@ def _contrary(found: Sequence[Sentence], terms: Sequence[Mapping[str, float]]) -
 
 
 def _answered(found: Sequence[Sentence], messages: Sequence[Said]) -> list[Sentence]:
-    """The same sentences; a question after which somebody else spoke is open no longer, and counts less."""
+    """The same sentences; a question after which someone else spoke is no longer open, and counts less."""
     last = {message.speaker: message.seq for message in messages}
     return [
         replace(sentence, score=round(sentence.score * ANSWERED, 4), open=False)
@@ -267,9 +268,9 @@ def _answered(found: Sequence[Sentence], messages: Sequence[Said]) -> list[Sente
 
 
 def _texts(message: Said) -> Iterator[str]:
-    """The sentences of a message that may be told: those that a person reads, without their list marks.
+    """The sentences of a message that a summary may use: those meant for people, without their list marks.
 
-    Long ones come in parts; of a tool's result there is one line, and of the system's messages nothing.
+    Long ones come in parts. A tool's result gives one line, a system message nothing.
     """
     said = list(_said(message.text)) if message.role != "system" else []
     pasted = sum(map(_is_printed, said)) > OWN_LINES
@@ -300,7 +301,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _cut(text: str, most: int) -> str:
-    """A text as it is or, where that is longer, its start up to the end of a word, with a mark."""
+    """The text, or if it has more than `most` characters, its start up to the end of a word, with a mark."""
     if len(text) <= most:
         return text
     at = text.rfind(" ", 1, most - len(MORE) + 1)
@@ -308,7 +309,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def _worth(role: str, text: str) -> float:
-    """How much a word of a sentence is worth by what it is: the user's own, a decision, a question, noise."""
+    """How much a word of a sentence is worth, by who says it and by what it is: a decision, small talk, noise."""
     worth = {"user": OWN_WORDS, "tool": TOOL_WORDS}.get(role, 1.0)
     if _DECISION.search(text):
         worth *= DECIDED
@@ -324,7 +325,7 @@ def _is_code(text: str) -> bool:
 
 
 def _is_printed(text: str) -> bool:
-    """Whether a program wrote a line; what a person writes may name code."""
+    """Whether a program printed this line; a person may also name `code` in a sentence."""
     return _is_code(_INLINE.sub("", text))
 
 

@@ -47,7 +47,7 @@ _ASKS_ASSISTANT: Final = re.compile(
 
 
 def asks_of_talk(question: str) -> bool:
-    """Whether a question asks what was said, at some time or at all, and names no topic."""
+    """Whether a question asks what was said, at a certain time or in general, and names no topic."""
     text = question[:1_000].lower()
     undated = _DATE.sub("", text)
     words = _WORD.findall(_DONE.sub("", undated))

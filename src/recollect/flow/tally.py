@@ -1,4 +1,4 @@
-"""What happened, counted: numbers that add up, so that any cut of a log into parts gives the same total."""
+"""Counts what happened, in numbers that can be added: any split of a log into parts gives the same total."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from recollect.flow.sentences import QUESTION_MARKS
 from recollect.types import Message
 
 Words: TypeAlias = Callable[[str], Sequence[tuple[str, str]]]
-"""The telling words of a text, each as its stem and as it stands there."""
+"""A function that returns the telling words of a text, each as its stem and as written."""
 
 SHORT, LONG = 100, 400
-"""Tokens below which an answer is short, and above which it is long."""
+"""An answer with fewer tokens is short, one with more is long."""
 PASTED: Final = 200
-"""A message of more words than this is taken for pasted material: its words are nobody's topic or question."""
+"""A message of more words is taken for pasted text: its words are not the user's topics or questions."""
 FOLLOW_UP_WORDS: Final = 14
 QUESTION_WORDS: Final = 40
 MAX_LOOKED_AT: Final = 4_000
-"""Characters of a message whose words are looked at."""
+"""How many characters of a message are looked at for words."""
 THOUSANDTHS: Final = 1_000
-"""Scores are summed as whole thousandths: sums of floats would depend on their order."""
+"""Scores are added as whole thousandths, because a sum of floats depends on their order."""
 
 _FENCED: Final = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>[^\n]*$", re.DOTALL | re.MULTILINE)
 _SENTENCE_END: Final = re.compile("(?<=[.!?\u3002\uff01\uff1f\u061f])\\s+|(?<=[\u3002\uff01\uff1f])|\n")
@@ -101,9 +101,9 @@ _TRAITS: Final = {
 
 @dataclass(slots=True)
 class Recurring:
-    """A question or topic: how it was put first, by which message of which session, and where else it came up.
+    """A question or topic: its first wording, the message and session of that, and all sessions in which it came up.
 
-    `session` is empty in counts that were kept before it was noted.
+    `session` is empty in counts stored before sessions were noted.
     """
 
     text: str
@@ -114,9 +114,9 @@ class Recurring:
 
 @dataclass(slots=True)
 class Tally:
-    """The counts. `scores` has, by trait of the answer, how many were scored, their sum and the sum of squares.
+    """The counts. `scores` has, by trait of the answer, how many were scored, their sum, and the sum of squares.
 
-    `hours` has the number of each hour since the beginning of time, by the clock of the zone that the moment names.
+    `hours` has every hour in which the user said something, numbered from year 1, in the time zone of the message.
     """
 
     turns: Counter[str] = field(default_factory=Counter)
@@ -129,7 +129,7 @@ class Tally:
     scores: dict[str, tuple[int, int, int]] = field(default_factory=dict)
 
     def said(self, session: str, message: Message, before: Message | None, words: Words) -> None:
-        """Count what the user said; `before` is the message in front of it in its session."""
+        """Count what the user said; `before` is the previous message of the session."""
         self.turns[session] += 1
         if message.at is not None:
             self.hours.add(message.at.toordinal() * 24 + message.at.hour)
@@ -148,7 +148,7 @@ class Tally:
                 _note(self.questions, bag, question, message, session)
 
     def answered(self, message: Message, tokens: int) -> None:
-        """Count an answer and what it scored."""
+        """Count an answer and its score."""
         self.answers += 1
         self.answer_tokens += tokens
         given = message.metadata.get("score")
@@ -159,7 +159,7 @@ class Tally:
             self._add_score(trait, (1, points, points * points))
 
     def add(self, other: Tally) -> None:
-        """Take in the counts of what happened after this."""
+        """Add the counts of what happened later."""
         self.turns.update(other.turns)
         self.hours |= other.hours
         for mine, theirs in ((self.questions, other.questions), (self.topics, other.topics)):
@@ -178,7 +178,7 @@ class Tally:
         self.scores[trait] = (n, total, squares)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON data that `from_dict` turns back into an equal tally; sessions are named once."""
+        """Plain JSON data that `from_dict` turns back into an equal tally; each session's name is written once."""
         names = {name: n for n, name in enumerate(self.turns)}
         return {
             "turns": [[name, turns] for name, turns in self.turns.items()],
@@ -197,7 +197,7 @@ class Tally:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Tally:
-        """The tally that `to_dict` described."""
+        """The tally that `to_dict` turned into data."""
         names = [name for name, _ in data["turns"]]
         questions, topics = (
             {
@@ -220,7 +220,7 @@ def _note(table: dict[str, Recurring], key: str, text: str, message: Message, se
 
 
 def asked(text: str) -> list[str]:
-    """The questions in a text: sentences that end in a question mark, or a short text that starts like one."""
+    """The questions in a text: sentences that end in a question mark, else the whole text if it starts like one."""
     sentences = [" ".join(sentence.split()) for sentence in _SENTENCE_END.split(text)]
     found = [sentence for sentence in sentences if sentence.endswith(QUESTION_MARKS)]
     if not found and _ASKS.match(text.strip()):
@@ -229,7 +229,7 @@ def asked(text: str) -> list[str]:
 
 
 def follow_up(text: str) -> str:
-    """What a reaction to an answer asks for: shorter, simpler, more, example, thanks, wrong, or nothing of these."""
+    """The kind of a reaction to an answer: shorter, simpler, more, example, thanks, wrong; "" if it is none of them."""
     said = " ".join(text[:MAX_LOOKED_AT].replace("\u2019", "'").lower().split()).rstrip(" .!?")
     if _THANKS.match(said):
         return "thanks"
@@ -244,7 +244,7 @@ def follow_up(text: str) -> str:
 
 
 def _goes_on(thanks: str) -> bool:
-    """Whether a message that begins with thanks goes on to something else."""
+    """Whether a message that begins with thanks goes on with something else."""
     return len(thanks.split()) > FOLLOW_UP_WORDS or any(mark in thanks for mark in QUESTION_MARKS)
 
 

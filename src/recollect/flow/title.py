@@ -1,4 +1,4 @@
-"""What people know a conversation by."""
+"""The title of a conversation."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ LONGEST: Final = 60
 
 
 def title(messages: Sequence[Message]) -> str:
-    """The title of a conversation by its first messages: its first message's tag, else the user's first words.
+    """The title of a conversation, from its first messages: the first one's tag, else the user's first words.
 
-    It is one line; "" where there are no words. Half a surrogate pair, at which clients fail, becomes a question mark.
+    It is one line, and "" if there are no words. Half surrogate pairs become question marks, as clients fail at them.
     """
     given = messages[0].metadata.get(TAG) if messages else None
     said = (message.text for message in messages if message.role == "user")

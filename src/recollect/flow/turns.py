@@ -18,9 +18,9 @@ ITEMS: Final = "openai-responses"
 
 @dataclass(slots=True, eq=False)
 class Turn:
-    """A turn by the indexes of its messages: where it starts, those that are still `live`, and their tokens.
+    """A turn, by the indexes of its messages: where it starts, which are still `live`, and their tokens (`cost`).
 
-    `came` are the tokens of all its messages as they came.
+    `came` is the tokens that all its messages had originally.
     """
 
     start: int
@@ -29,13 +29,13 @@ class Turn:
     live: list[int] = field(default_factory=list)
     pinned: bool = False
 
-    def asked(self, messages: Sequence[Message]) -> int:
-        """As how many turns it counts: late results make one of several."""
+    def questions(self, messages: Sequence[Message]) -> int:
+        """As how many turns it counts: a late result joins several into one."""
         return max(1, sum(messages[index].role == "user" for index in self.live))
 
 
 def turns(messages: Sequence[Message]) -> list[tuple[Message, ...]]:
-    """The conversation in whole turns; system messages belong to none, an opening without a user is one."""
+    """The conversation in whole turns. System messages belong to none; what comes before the first user is a turn."""
     found: list[list[Message]] = []
     homes: dict[str, int] = {}
     for message in messages:
@@ -54,7 +54,7 @@ def turns(messages: Sequence[Message]) -> list[tuple[Message, ...]]:
 
 
 def steps(messages: Sequence[Message], indexes: Iterable[int]) -> Iterator[list[int]]:
-    """The steps of one turn, as lists of indexes; user and system messages are in none."""
+    """The steps of one turn, as lists of indexes. User and system messages belong to none."""
     step: list[int] = []
     unanswered: set[str] = set()
     for index in indexes:
@@ -72,11 +72,11 @@ def steps(messages: Sequence[Message], indexes: Iterable[int]) -> Iterator[list[
 
 
 def answerable(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The conversation as every provider takes it: without calls that were never answered before user or model went on.
+    """The conversation as every provider accepts it: without calls that were unanswered when user or model went on.
 
-    Results without their call, which erasing it leaves behind, and a call's second ones are left out, too, and so are
-    the model's blank texts and thoughts of which nothing else is left. A step whose results came after something else
-    was said stands where the last of them came.
+    Results without a call (because that was erased), second results of a call, and the model's blank texts are left out
+    too, and so is thinking if nothing else is left of its message. A step whose results came after something else was
+    said moves to where the last of them came.
     """
     if all(isinstance(message.content, str) for message in messages):
         return tuple(messages)
@@ -97,9 +97,9 @@ def answerable(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 
 def called(messages: Sequence[Message]) -> Iterator[Message]:
-    """The messages without results that no call comes before, or that are a call's second, and without blank texts.
+    """The messages without results that have no earlier call, without second results, and without blank texts.
 
-    One with results of several steps is one for each, for no provider takes them together.
+    A message with results for several steps is split into one for each, as no provider accepts them together.
     """
     waiting: dict[str, int] = {}
     for n, message in enumerate(messages):
@@ -118,7 +118,7 @@ def called(messages: Sequence[Message]) -> Iterator[Message]:
 
 
 def _runs(messages: Sequence[Message]) -> list[int]:
-    """For each message, the index of the first in its run: the items of OpenAI's Responses that make up one answer."""
+    """For each message, the index of the first one in its run: the OpenAI Responses items that make up one answer."""
     runs: list[int] = []
     for n, message in enumerate(messages):
         before = messages[max(0, n - 1)]
@@ -140,7 +140,7 @@ def _results(messages: Sequence[Message], runs: Sequence[int]) -> dict[int, list
 
 
 def _ordered(runs: Sequence[int], results: Mapping[int, list[int]]) -> Iterator[int]:
-    """All indexes in order, but each step in one piece, at its last result."""
+    """All indexes in order, except that each step is in one piece, at the place of its last result."""
     members: dict[int, list[int]] = {}
     for n, run in enumerate(runs):
         members.setdefault(run, []).append(n)
@@ -156,7 +156,7 @@ def _ordered(runs: Sequence[int], results: Mapping[int, list[int]]) -> Iterator[
 
 
 def _caller(part: Part, waiting: dict[str, int]) -> int | None:
-    """The message whose call waits for this result; then it does no longer."""
+    """The index of the message whose call this result answers; the call then waits no longer."""
     return waiting.pop(part.call_id, None) if isinstance(part, ToolResult) else None
 
 
@@ -167,7 +167,7 @@ def _stays(part: Part, message: Message, caller: int | None) -> bool:
 
 
 def _answered(message: Message, messages: Sequence[Message], results: Iterable[int]) -> Message | None:
-    """The message with no calls but those that these answered; None where that leaves nothing to say."""
+    """The message with only those calls that these messages answer; None if nothing worth saying is left."""
     answered = {result.call_id for n in results for result in messages[n].tool_results}
     if all(call.id in answered for call in message.tool_calls):
         return message

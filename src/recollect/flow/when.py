@@ -35,7 +35,7 @@ _TELLING: Final = frozenset(
 
 
 def periods(question: str, asked: date) -> list[Period]:
-    """Each period the question names; relative ones count back from the day it was asked."""
+    """The periods that the question names; relative ones count back from the day it was asked."""
     text, found = question[:10_000].lower().replace("\u2019", "'"), list[Period]()
     text = _FEAST.sub(lambda match: _FEASTS[match[0]], text)
     if _TELLING.isdisjoint(_WORD.findall(text)) and not _NUMBER.search(text):
@@ -55,7 +55,7 @@ def _since(text: str, match: re.Match[str], named: Iterator[Period], asked: date
 
 
 def with_days(question: str, days: Mapping[str, str]) -> str:
-    """The question with the days it names by what they are ("my birthday") as they are written ("9 November")."""
+    """The question with days that it names by what they are ("my birthday") replaced by their dates ("9 November")."""
     for name, day in days.items():
         question = re.sub(rf"\b{re.escape(name)}\b", day, question, flags=re.IGNORECASE)
     return question

@@ -1,9 +1,9 @@
-"""The window: which messages a model sees, under a budget, in whole turns, cut rarely and deep.
+"""The window: which messages a model sees, within a budget, in whole turns, cut rarely and deep.
 
-Over the budget, whole turns leave, oldest first, until the rest is down to the low-water mark: so the beginning of
-the prompt stays the same from one cut to the next, and a provider's prompt cache with it. System messages, pinned
-turns, the last two messages and `min_turns` turns always stay. Where those alone are over the budget they are made
-smaller, as `squeeze` says. If that is not enough, reading the window raises BudgetTooSmall; nothing is lost by it.
+When the budget is exceeded, whole turns leave, oldest first, until the rest is down to the low-water mark. So the
+beginning of the prompt stays the same from one cut to the next, and a provider's prompt cache keeps working. System
+messages, pinned turns, the last two messages and `min_turns` turns always stay. If those alone exceed the budget, they
+are made smaller as `squeeze` says. If that is not enough, reading the window raises BudgetTooSmall; nothing is lost.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from recollect.types import Message, ToolCall, ToolResult
 
 
 class Newest(NamedTuple):
-    """The tokens of the last turns as they are shown and as they `came`; whether the last message is `cut`."""
+    """The tokens of the last turns, as they are shown and as they `came`; `cut` if the last message is shortened."""
 
     tokens: int
     came: int
@@ -39,27 +39,31 @@ FORGOTTEN: Final = Message("system")
 class Window:
     """A conversation as a model should see it. Append messages; read `messages`, `tokens`, `receipt`."""
 
-    # Everything that came stays in `_messages`. Shown are system messages, the turns from number `_first` on and, of
-    # those before it, the `_pinned` ones; `_edits` has what stands in the place of a message, by its index. `_calls`
-    # has the message of each tool call without a result. `_view` is what `messages` gives, None once that is outdated.
-    # A cut that is `_due` is made once the window is read or more comes, but for what would change nothing of it: up to
-    # `_full` turns, where what must stay is over the budget after all measures, and more of the newest step where that
-    # is `_held`, over the limits after all measures; then that is whether it is over the budget, else None.
+    # Shown are the system messages, the turns from `_first` on, and of the earlier turns the pinned ones.
+    # A cut that is due is made when the window is read or more comes, except where it could not change anything: where
+    # what must stay exceeds the limits after all measures, and what comes must stay too (`_full`, `_held`).
 
     count: Count
     limits: Limits = field(default_factory=Limits)
     overhead: int = 0
+    # Everything that came, its tokens, and the indexes of system messages in it.
     _messages: list[Message] = field(default_factory=list, init=False, repr=False)
     _counts: list[int] = field(default_factory=list, init=False, repr=False)
     _systems: list[int] = field(default_factory=list, init=False, repr=False)
+    # All turns; the pinned ones of those before the cut; the first turn after the cut.
     _turns: list[Turn] = field(default_factory=list, init=False, repr=False)
     _pinned: list[Turn] = field(default_factory=list, init=False, repr=False)
-    _calls: dict[str, int] = field(default_factory=dict, init=False, repr=False)
     _first: int = field(default=0, init=False, repr=False)
+    # The message of each tool call that has no result yet; what replaces a message, by its index.
+    _calls: dict[str, int] = field(default_factory=dict, init=False, repr=False)
     _edits: dict[int, Edit] = field(default_factory=dict, init=False, repr=False)
+    # What `messages` gives, or None if that is outdated; the tokens of it; the budget, or infinity.
     _view: list[Message] | None = field(default_factory=list, init=False, repr=False)
     _tokens: int = field(default=0, init=False, repr=False)
     _ceiling: float = field(default=0, init=False, repr=False)
+    # Whether a cut is due. Up to `_full` turns it would change nothing. `_held` is None unless the window ends in
+    # a step that must stay and exceeds the limits: then more of that step changes nothing, and it says whether the
+    # budget is exceeded.
     _due: bool = field(default=False, init=False, repr=False)
     _full: float = field(default=0, init=False, repr=False)
     _held: bool | None = field(default=None, init=False, repr=False)
@@ -73,7 +77,7 @@ class Window:
         return f"<Window: {len(self.messages):,} of {len(self._messages):,} messages; {self.tokens:,}{of} tokens>"
 
     def append(self, message: Message, tokens: int | None = None) -> None:
-        """Take one more message; `tokens` where its count is known already."""
+        """Take one more message; give its `tokens` if they are counted already."""
         tokens = self.count(message) if tokens is None else tokens
         if self._due and not self._waits_for(message):
             self._settle()
@@ -88,12 +92,12 @@ class Window:
         self._due = self._over(self._ceiling)
 
     def original(self, index: int) -> Message:
-        """The message that came as number `index`, as it came."""
+        """The message that came as number `index`, unchanged."""
         return self._messages[index]
 
     @property
     def start(self) -> int:
-        """The place of the first message after the last cut; those shown from before it always stay."""
+        """The index of the first message after the last cut; what is shown from before it always stays."""
         self._settle()
         return self._turns[self._first].start if self._first < len(self._turns) else len(self._messages)
 
@@ -113,7 +117,7 @@ class Window:
         return self._tokens
 
     def newest(self, number: int) -> Newest:
-        """What the last `number` turns take, shown or not, together with what always stays."""
+        """How much the last `number` turns take, shown or not, together with what always stays."""
         self._settle()
         kept = self._tokens - sum(turn.cost for turn in self._turns[self._first :])
         last = self._turns[-number:]
@@ -121,23 +125,23 @@ class Window:
 
     @property
     def shortened(self) -> dict[str, int]:
-        """The tokens that each message came with of which only a part is shown, by its id."""
+        """By id, the original tokens of each message that is shown only in part."""
         self.check()
         return {self._messages[i].id: self._counts[i] for i in self._shown() if i in self._edits} if self._edits else {}
 
     @property
     def free(self) -> int | None:
-        """The tokens left under the budget; None where there is no budget."""
+        """The tokens left of the budget; None if there is no budget."""
         return None if self.limits.budget is None else self.limits.budget - self.tokens
 
     @property
     def receipt(self) -> Receipt:
-        """Each message: kept, shortened or dropped, its tokens, and by which rule."""
+        """What became of each message: kept, shortened or dropped, its tokens, and by which rule."""
         self.check()
         return Receipt(tuple(self._entries()), self._tokens, self.overhead, self.limits.budget)
 
     def revise(self, index: int, message: Message) -> None:
-        """Replace the message that came as number `index` by a changed copy; its tokens stay as counted."""
+        """Replace the message that came as number `index` by a copy with other metadata; its tokens stay as counted."""
         self._settle()
         self._messages[index] = message
         self._view, self._full, self._held = None, 0, None
@@ -152,7 +156,7 @@ class Window:
     def prune(self, budget: int) -> Receipt:
         """Forget what does not fit, oldest turns first; the receipt lists only what changed.
 
-        Where the budget can't be met, nothing changes and BudgetTooSmall says by how much.
+        If the budget can't be met, nothing changes and BudgetTooSmall says how much is needed.
         """
         self._settle()
         if self._tokens <= budget:
@@ -182,7 +186,7 @@ class Window:
             self._counts[index] = edit.tokens
 
     def check(self) -> None:
-        """Raise BudgetTooSmall, with the ledger, where what must stay is over the budget."""
+        """Raise BudgetTooSmall, with the ledger, if what must stay exceeds the budget."""
         self._settle()
         if self._tokens > self._ceiling:
             raise self._too_small(int(self._ceiling))
@@ -213,7 +217,7 @@ class Window:
             self._tie(message, index)
 
     def _tie(self, message: Message, index: int) -> None:
-        """Keep a result in the turn of its call, also where a user spoke in between."""
+        """Keep a result in the turn of its call, even if the user spoke in between."""
         for part in message.parts:
             if isinstance(part, ToolCall):
                 self._calls[part.id] = index
@@ -225,7 +229,7 @@ class Window:
                     return
 
     def _join(self, home: int) -> bool:
-        """Make the turns from `home` on one turn; False where that turn is out of the window."""
+        """Join the turns from `home` on into one; False if that turn is no longer in the window."""
         if home < self._first:
             if self._turns[home] not in self._pinned:
                 return False
@@ -240,7 +244,7 @@ class Window:
         return True
 
     def _reopen(self, home: int) -> None:
-        """Move the cut back to a turn that was kept behind it; what was dropped since then stays dropped."""
+        """Move the cut back to a pinned turn from before it. The turns in between that were dropped stay dropped."""
         for turn, after in pairwise(self._turns[home : self._first + 1]):
             if turn not in self._pinned:
                 turn.cost, turn.live = 0, []
@@ -262,7 +266,7 @@ class Window:
         return most is not None and sum(len(turn.live) for turn in self._shown_turns()) > most
 
     def _waits_for(self, message: Message) -> bool:
-        """Whether a cut that is due would do the same after this message."""
+        """Whether a cut that is due can wait, because it would do the same after this message."""
         start = self._turns[-1].start if self._turns else 0
         if any(self._calls.get(result.call_id, start) < start for result in message.tool_results):
             return False
@@ -285,22 +289,22 @@ class Window:
         self._held = self._tokens > self._ceiling if self._over(self._ceiling) and self._ends_in_a_step() else None
 
     def _turns_without_change(self) -> float:
-        """How many turns there may be before one can leave, where older ones that must stay are over the budget."""
+        """Up to how many turns none can leave, because what must stay of the older ones exceeds the budget."""
         if sum(turn.cost for turn in self._pinned) > self._ceiling:
             return float("inf")
         old = self._tokens - sum(turn.cost for turn in self._turns[-self.limits.min_messages :])
         if old <= self._ceiling:
             return 0
-        return len(self._turns) + self.limits.min_turns - sum(turn.asked(self._messages) for turn in self._turns)
+        return len(self._turns) + self.limits.min_turns - sum(turn.questions(self._messages) for turn in self._turns)
 
     def _ends_in_a_step(self) -> bool:
-        """Whether all that always stays for being last is one step."""
+        """Whether the messages that stay because they are the newest are all one step."""
         live = self._turns[-1].live if self._turns else []
         newest = [[], *steps(self._messages, live)][-1]
         return len(newest) >= self.limits.min_messages and newest == live[-len(newest) :]
 
     def _ends_cut(self) -> bool:
-        """Whether the last message, or one of the results that it is among, is shortened."""
+        """Whether the last message is shortened or, if that is a result, one of the last results."""
         for index in reversed(self._turns[-1].live if self._turns else ()):
             if index in self._edits or self._messages[index].role != "tool":
                 return index in self._edits
@@ -322,10 +326,10 @@ class Window:
             self._first += 1
 
     def _floor(self) -> int:
-        """The first of the turns that must stay."""
+        """The number of the first turn that must stay for being among the newest."""
         number = size = 0
         for back, turn in enumerate(reversed(self._turns), 1):
-            number += turn.asked(self._messages)
+            number += turn.questions(self._messages)
             size += len(turn.live)
             if number >= self.limits.min_turns and size >= self.limits.min_messages:
                 return len(self._turns) - back

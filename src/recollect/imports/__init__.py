@@ -1,7 +1,7 @@
 """Conversations from elsewhere: `read(path)` gives those of an export file, `recollect.backfill` keeps them.
 
-OpenAI-chat JSONL, the data exports of ChatGPT and Claude (the archive or its conversations.json), LangChain's dumps,
-mem0's memories, and what `recollect export` writes.
+It reads OpenAI-chat JSONL, the data exports of ChatGPT and Claude (the archive or its conversations.json), LangChain's
+dumps, mem0's memories, and what `recollect export` writes.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ FORMATS: Final[dict[str, ModuleType]] = {
     module.NAME: module for module in (recollect, chatgpt, claude, mem0, langchain, openai)
 }
 LOOKED_AT: Final = 20
-"""How many values at the start of a file are looked at to detect its format."""
+"""How many values at the start of a file are examined to detect its format."""
 JOINED: Final = 500
-"""Messages of one session that are handed on together, at most, where a file has one a line."""
+"""The most messages of one session that are put together if a file has one message on each line."""
 
 
 def detect(path: str | Path) -> str:
-    """The name of the format a file has; where it has none, the error says what was tried and why it did not fit."""
+    """The name of a file's format; raises ConfigError, which says what was tried and why it did not fit."""
     found = list(islice(values(Path(path)), LOOKED_AT))
     reasons: dict[str, str] = {}
     for value in found:
@@ -41,19 +41,19 @@ def detect(path: str | Path) -> str:
             reasons.setdefault(name, problem)
     whys = list(dict.fromkeys(reasons.values())) or [EMPTY]
     if whys == [EMPTY]:
-        raise ConfigError(f"{path} is empty: name an export that has conversations in it")
+        raise ConfigError(f"{path} is empty: give an export that has conversations in it")
     if all(isinstance(value, Skipped) for value in found):
         raise ConfigError(
-            f"{path} can't be read ({whys[0]}): name an export as JSON, JSON lines or its archive, or convert it"
+            f"{path} can't be read ({whys[0]}): give an export as JSON, JSON lines or its archive, or convert it"
         )
     tried = whys if len(whys) == 1 else [f"{name}: {why}" for name, why in reasons.items()]
     told = "; ".join(tried)
-    ways = "say which by format=… (--format on the command line), or convert it"
-    raise ConfigError(f"{path} has no format that is known here ({told}); {ways}")
+    ways = "name it by format=… (--format on the command line), or convert the file"
+    raise ConfigError(f"the format of {path} is not recognised ({told}); {ways}")
 
 
 def read(path: str | Path, format: str | None = None) -> Iterator[Read]:
-    """The conversations of an export file, one by one, and between them what could not be read and why."""
+    """The conversations of an export file, one by one, and among them what could not be read, with the reason."""
     name = format or detect(path)
     if name not in FORMATS:
         raise ConfigError(f"format {name!r} is not one of {', '.join(FORMATS)}")
@@ -78,14 +78,14 @@ def _read(path: Path, module: ModuleType) -> Iterator[Read]:
 
 def _checked(found: Read, where: str) -> Read:
     if isinstance(found, Imported) and not found.messages and not found.notes:
-        return Skipped(where, "nothing was said in it")
+        return Skipped(where, "it has no messages")
     if isinstance(found, Skipped):
         return replace(found, where=f"{where}, {found.where}")
     return found if isinstance(found, Imported) else replace(found, where=where)
 
 
 def joined(found: Iterable[Read]) -> Iterator[Read]:
-    """The same, with neighbouring pieces of one session put together."""
+    """The same, with consecutive pieces of one session put together."""
     last: Imported | None = None
     for item in found:
         if last and isinstance(item, Imported) and _continues(last, item):

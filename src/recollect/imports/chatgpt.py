@@ -1,4 +1,4 @@
-"""ChatGPT's data export: conversations.json, where each conversation is a tree of which one branch was shown last."""
+"""ChatGPT's data export, conversations.json: each conversation is a tree, of which one branch was shown last."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from recollect.types import Message, Opaque, Part, Text, ToolCall, ToolResult, c
 
 NAME: Final = "chatgpt"
 _UNSAID: Final = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
-"""What is no part of the conversation: the model's reasoning, and the settings it was given."""
+"""Content that is not part of the conversation: the model's reasoning, and the settings it was given."""
 _BESIDE: Final = ("text", "result", "content", "summary")
 
 
 def misfit(data: Any) -> str:
-    """Why a value is not of this format; empty where it is."""
+    """Why a value is not of this format; empty if it is."""
     return "" if isinstance(data, dict) and isinstance(data.get("mapping"), dict) else "no `mapping` of messages"
 
 
@@ -35,14 +35,14 @@ def read(data: Any, origin: Origin) -> Iterator[Read]:
 
 
 def _branch(mapping: Mapping[str, Any], leaf: Any) -> list[Mapping[str, Any]]:
-    """The messages from the root to the leaf; without a leaf, along the last child of each."""
+    """The messages from the root to the leaf; without a leaf, always along the last child."""
     if leaf not in mapping:
         leaf = _last_leaf(mapping)
     path: dict[str, Mapping[str, Any]] = {}
     while isinstance(leaf, str) and leaf in mapping and leaf not in path:
         node = mapping[leaf]
         if not isinstance(node, dict):
-            raise InvalidTranscript(f"node {leaf} is no object")
+            raise InvalidTranscript(f"node {leaf} is not an object")
         path[leaf] = {**node["message"], "node": leaf} if isinstance(node.get("message"), dict) else {}
         leaf = node.get("parent")
     return [message for message in reversed(path.values()) if message]
@@ -94,7 +94,7 @@ def _messages(nodes: list[Mapping[str, Any]], unknown: list[Skipped]) -> Iterato
 
 
 def _parts(content: Mapping[str, Any]) -> tuple[Text | Opaque, ...]:
-    """What a message holds; pictures and sounds are in the export as pointers, and stay so."""
+    """What a message holds. Pictures and sounds are only references in the export, and are kept as those."""
     raw = content.get("parts")
     if not isinstance(raw, list):
         raw = [first(content, *_BESIDE)]

@@ -1,6 +1,6 @@
-"""Claude's data export: conversations.json, where an answer holds its words, tool calls and their results in a row.
+"""Claude's data export, conversations.json: an answer has its words, tool calls and their results in one list.
 
-Newer exports name the parent of each message: it may have several answers, of which one was gone on from.
+Newer exports name the parent of each message: a message may have several answers, of which one was continued.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from recollect.types import Message, Opaque, Part, Text, ToolCall, ToolResult, c
 NAME: Final = "claude"
 _ROLES: Final = {"human": "user", "user": "user", "assistant": "assistant"}
 _UNSAID: Final = ("thinking", "redacted_thinking", "token_budget", "flag")
-"""Blocks that are no part of the conversation: the model's reasoning, and notes of the service."""
+"""Blocks that are not part of the conversation: the model's reasoning, and notes of the service."""
 
 
 def misfit(data: Any) -> str:
-    """Why a value is not of this format; empty where it is."""
+    """Why a value is not of this format; empty if it is."""
     return "" if isinstance(data, dict) and isinstance(data.get("chat_messages"), list) else "no `chat_messages`"
 
 
@@ -39,10 +39,10 @@ def read(data: Any, origin: Origin) -> Iterator[Read]:
 
 
 def _branch(messages: list[Any], leaf: Any) -> list[Any]:
-    """The messages up to the leaf, or to the last one: what was edited or asked again later is left out.
+    """The messages up to the leaf, or to the last message, without those that were later edited or asked again.
 
-    All of them where none names its parent. In the place of a parent that is not there stands what came before its
-    first child.
+    If no message names its parent, these are all of them. If a parent is missing, what came before its first child
+    takes its place.
     """
     names = [(_name(raw, "uuid"), _name(raw, "parent_message_uuid")) for raw in messages]
     if not any(parent for _, parent in names):
@@ -62,7 +62,7 @@ def _name(raw: Any, key: str) -> str:
 
 
 def _messages(raw: Any, unknown: list[Skipped]) -> Iterator[Message]:
-    """A message of the export: in pieces where tools were used, and with what was attached to it behind it."""
+    """The messages of one message of the export: several if tools were used, and at the end what was attached."""
     if not isinstance(raw, dict) or raw.get("sender") not in _ROLES:
         sender = raw.get("sender") if isinstance(raw, dict) else None
         unknown.append(
@@ -78,7 +78,7 @@ def _messages(raw: Any, unknown: list[Skipped]) -> Iterator[Message]:
 
 
 def _pieces(raw: Mapping[str, Any], id: str) -> Iterator[tuple[Any, list[Part]]]:
-    """Runs of blocks that one message can hold: words and calls of the sender, results of the tools."""
+    """Runs of blocks that fit in one message: words and calls of the sender, or a result of a tool."""
     role, now = _ROLES[raw["sender"]], list[Part]()
     made: list[str] = []
     for n, block in enumerate(_blocks(raw)):
@@ -126,7 +126,7 @@ def _result(block: Mapping[str, Any]) -> Any:
 
 
 def _attached(raw: Mapping[str, Any], id: str, at: Any) -> Iterator[Message]:
-    """The text of attached files, as what a tool read: it is not the user who said it."""
+    """The text of attached files, as the result of a tool, because the user did not say it."""
     for n, file in enumerate(raw.get("attachments") or []):
         text = file.get("extracted_content") if isinstance(file, dict) else None
         if isinstance(text, str) and text.strip() and raw["sender"] != "assistant":

@@ -25,13 +25,13 @@ _ROLES: Final = {
     "function": "function",
 }
 _ROW: Final = ("message", "History")
-"""Where the rows of a table have a message, or the documents of MongoDB and DynamoDB one or all of a session."""
+"""Fields with a message in the rows of a table, or with one or all of a session in MongoDB and DynamoDB documents."""
 _SHOWN: Final = ("text", "image_url", "input_audio", "file")
-"""Parts of a content that an OpenAI transcript knows; reasoning and calls stand elsewhere or are left out."""
+"""Kinds of content parts that OpenAI transcripts have too; reasoning and calls are elsewhere, or left out."""
 
 
 class _History(NamedTuple):
-    """Messages of a session, which may not be named, or one of them alone; `at` is their time where they have none."""
+    """Messages of a session, which may have no name, or a single one; `at` is the time of those that have none."""
 
     session: str
     messages: Sequence[Any]
@@ -40,7 +40,7 @@ class _History(NamedTuple):
 
 
 def misfit(data: Any) -> str:
-    """Why a value is not of this format; empty where it is."""
+    """Why a value is not of this format; empty if it is."""
     return "" if any(_is_message(found.messages) for found in _histories(data, "")) else "no LangChain messages"
 
 
@@ -81,7 +81,7 @@ def _is_message(messages: Sequence[Any]) -> bool:
 
 
 def _fields(message: Any) -> Mapping[str, Any]:
-    """The fields of a message, however it was dumped; empty where it is none."""
+    """The fields of a message, however it was dumped; empty if it is not one."""
     if not isinstance(message, dict):
         return {}
     if isinstance(message.get("kwargs"), dict) and "lc" in message:
@@ -98,7 +98,7 @@ def _kind(fields: Mapping[str, Any]) -> str:
 
 def _openai(fields: Mapping[str, Any]) -> dict[str, Any]:
     if _kind(fields) not in _ROLES:
-        raise InvalidTranscript(f"a message of type {_kind(fields)!r} is none of {', '.join(_ROLES)}")
+        raise InvalidTranscript(f"a message of type {_kind(fields)!r}; the known types are {', '.join(_ROLES)}")
     wire: dict[str, Any] = {"role": _ROLES[_kind(fields)], "content": _content(fields.get("content"))}
     wire |= {key: fields[key] for key in ("id", "name", "tool_call_id") if isinstance(fields.get(key), str)}
     more = fields.get("additional_kwargs") or {}
@@ -114,7 +114,7 @@ def _openai(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _call(call: Any) -> dict[str, Any]:
     if not isinstance(call, dict):
-        raise InvalidTranscript(f"a tool call is an object, not a {type(call).__name__}")
+        raise InvalidTranscript(f"a tool call must be an object, not a {type(call).__name__}")
     function = {"name": call.get("name"), "arguments": json.dumps(call.get("args", {}), ensure_ascii=False)}
     return {"id": call.get("id") or stable(function), "type": "function", "function": function}
 

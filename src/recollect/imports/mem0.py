@@ -1,4 +1,4 @@
-"""mem0's memories, as `get_all` returns them: notes about a user."""
+"""mem0's memories, which are notes about a user, as `get_all` returns them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ NAME: Final = "mem0"
 
 
 def misfit(data: Any) -> str:
-    """Why a value is not of this format; empty where it is."""
+    """Why a value is not of this format; empty if it is."""
     return "" if isinstance(data, dict) and isinstance(data.get("memory"), str) else "no `memory` with text"
 
 
 def read(data: Any, origin: Origin) -> Iterator[Read]:
-    """The memory in a value; its session is the run it came from, and it holds to the end of the day it expires."""
+    """The memory in a value. Its session is the run that it came from; it holds until the end of the day it expires."""
     text = data.get("memory") if isinstance(data, dict) else None
     if not isinstance(text, str) or not text.strip():
-        raise InvalidTranscript("a memory without text")
+        raise InvalidTranscript("the memory has no text")
     at = moment(first(data, "updated_at", "created_at"))
     kept = {"mem0": data["metadata"]} if isinstance(data.get("metadata"), dict) else {}
     last = moment(data.get("expiration_date"))

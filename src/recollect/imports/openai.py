@@ -1,4 +1,4 @@
-"""OpenAI-chat transcripts: a conversation a line, or a message a line with the name of its session."""
+"""OpenAI-chat transcripts, with a conversation on each line, or a message with the name of its session."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TIME: Final = ("at", "timestamp", "created_at", "create_time", "created", "time
 
 
 def misfit(data: Any) -> str:
-    """Why a value is not of this format; empty where it is."""
+    """Why a value is not of this format; empty if it is."""
     messages = data.get("messages") if isinstance(data, dict) else data
     if isinstance(messages, list):
         messages = messages[0] if messages else None
@@ -46,7 +46,7 @@ def said(wire: Sequence[Any]) -> list[Message]:
 
 
 def _worded(data: Any) -> Any:
-    """A message whose texts are called so, also where it was written for the Responses API."""
+    """The message with "text" as the type of its texts, which the Responses API calls differently."""
     content = data.get("content") if isinstance(data, dict) else None
     if not isinstance(content, list):
         return data

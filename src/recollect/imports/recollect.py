@@ -1,4 +1,4 @@
-"""What `recollect export` writes: `{"user": …, "session": …, "message": {…}}` a line, or one of the other kinds."""
+"""What `recollect export` writes: lines of `{"user": …, "session": …, "message": {…}}`, or of another kind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WHERE: Final = frozenset({"user", "session"})
 
 
 def misfit(data: Any) -> str:
-    """Why a value is not of this format; empty where it is."""
+    """Why a value is not of this format; empty if it is."""
     if not isinstance(data, dict):
         return "no JSON object"
     things = sorted(data.keys() - _WHERE)
@@ -27,14 +27,14 @@ def misfit(data: Any) -> str:
 
 
 def kind_of(data: Any) -> str:
-    """What a line holds: one of `KINDS`. Raises ValueError where it is not a line of an export."""
+    """What a line holds: one of `KINDS`. Raises ValueError if it is not a line of an export."""
     if why := misfit(data):
         raise ValueError(why)
     return str((data.keys() - _WHERE).pop())
 
 
 def read(data: Any, origin: Origin) -> Iterator[Read]:
-    """The message in a value, or another thing, as it was."""
+    """The message or other thing in a value."""
     found = parsed(data)
     if isinstance(found, Imported):
         found = replace(found, messages=origin.named(found.session, found.messages, whole=False))
@@ -44,7 +44,7 @@ def read(data: Any, origin: Origin) -> Iterator[Read]:
 def parsed(data: Any) -> Imported | Put:
     """The message of a line with its session, or the other thing that the line holds.
 
-    Raises ValueError, TypeError or AttributeError where it is not a line of an export.
+    Raises ValueError, TypeError or AttributeError if it is not a line of an export.
     """
     kind = kind_of(data)
     user, session = check_id(data["user"], "user"), data.get("session")

@@ -1,4 +1,4 @@
-"""The values of a JSON or JSONL file, one after the other, without holding a large file in memory."""
+"""Reads the values of a JSON or JSONL file one by one, without holding a large file in memory."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from recollect.imports.values import Skipped
 CHUNK: Final = 1 << 20
 _LINES: Final = (".jsonl", ".ndjson")
 _WRAPPERS: Final = ("conversations", "results", "memories")
-"""Fields of an object that hold the list an export is about."""
+"""Fields of an object that may hold the list of conversations or memories."""
 EMPTY: Final = "it is empty"
 _SPACE: Final = " \t\r\n"
 
 
 class Value(NamedTuple):
-    """A value and where in the file it stands."""
+    """A value and its place in the file."""
 
     where: str
     data: Any
 
 
 def values(path: Path) -> Iterator[Value | Skipped]:
-    """The values of a file: its lines, the members of its list, or the whole of it; what is broken as skipped."""
+    """The values of a file: its lines, the members of its list, or all of it as one; Skipped for what is broken."""
     try:
         for name, file in _files(path):
             yield from (_lines if _is_lines(name, file) else _document)(name, file)
     except (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
         why = error.strerror if isinstance(error, OSError) else None
-        raise ConfigError(f"{path} can't be read ({why or error}): name an export file that can") from error
+        raise ConfigError(f"{path} can't be read ({why or error}): give the path of a readable export file") from error
 
 
 def _files(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    """The file; of an archive, the conversations in it."""
+    """The file itself, or for an archive, the files of conversations in it."""
     if path.suffix.lower() != ".zip" and not zipfile.is_zipfile(path):
         with path.open("rb") as file:
             yield path.name, file
@@ -60,7 +60,7 @@ def _holds_conversations(member: str) -> bool:
 
 
 def _is_lines(name: str, file: IO[bytes]) -> bool:
-    """Whether every line is a value of its own: by the name, or because the first line is one and is not the last."""
+    """Whether every line is a separate value: by the file's name, or because the first line is one and more follow."""
     if name.lower().endswith(_LINES):
         return True
     line, _, rest = file.read(CHUNK).partition(b"\n")
@@ -87,7 +87,7 @@ def _lines(name: str, file: IO[bytes]) -> Iterator[Value | Skipped]:
 
 
 def _document(name: str, file: IO[bytes]) -> Iterator[Value | Skipped]:
-    """The value of a file, or the several that stand one after the other."""
+    """The value of a file, or several values if they follow one another."""
     with _decoded(file) as text:
         start, number, readable = _Buffer(text), 1, True
         while readable and (start.peek() or number == 1):
@@ -106,13 +106,13 @@ def _decoded(file: IO[bytes]) -> Iterator[TextIO]:
 
 
 class _Buffer:
-    """The text of a file that was read but not yet understood."""
+    """Text that was read from a file but not parsed yet."""
 
     def __init__(self, file: TextIO) -> None:
         self.file, self.text, self.place, self.ended = file, "", 0, False
 
     def more(self) -> bool:
-        """Read on, at least as much as is unread; whether there was more."""
+        """Read on, at least as much as is left unparsed; returns whether there was more."""
         self.text = self.text[self.place :]
         self.place = 0
         found = self.file.read(max(CHUNK, len(self.text)))
@@ -121,7 +121,7 @@ class _Buffer:
         return bool(found)
 
     def peek(self) -> str:
-        """The next character that is no space; empty at the end."""
+        """The next character that is not a space; empty at the end."""
         while True:
             while self.place < len(self.text) and self.text[self.place] in _SPACE:
                 self.place += 1
@@ -131,7 +131,7 @@ class _Buffer:
                 return ""
 
     def value(self) -> Any:
-        """The JSON value that starts here. One that is not UTF-8 raises UnicodeDecodeError, and is passed."""
+        """The JSON value that starts here. For one that is not UTF-8, raises UnicodeDecodeError and moves past it."""
         while True:
             try:
                 found, end = json.JSONDecoder().raw_decode(self.text, self.place)
@@ -147,7 +147,7 @@ class _Buffer:
 
 
 def _members(name: str, buffer: _Buffer) -> Generator[Value | Skipped, None, bool]:
-    """The members of a list; whether it could be read to its end."""
+    """Yields the members of a list; returns whether it could be read to its end."""
     buffer.place += 1
     number = 0
     while (char := buffer.peek()) not in ("]", ""):
@@ -170,7 +170,7 @@ def _members(name: str, buffer: _Buffer) -> Generator[Value | Skipped, None, boo
 
 
 def _whole(name: str, buffer: _Buffer) -> Generator[Value | Skipped, None, bool]:
-    """The value, or the members of the list it is about; whether it could be read."""
+    """Yields the value, or the members of the list that it wraps; returns whether it could be read."""
     if not buffer.peek():
         yield Skipped(name, EMPTY)
         return False

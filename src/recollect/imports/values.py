@@ -1,4 +1,4 @@
-"""What comes out of an export: conversations and notes ready to be kept, and what could not be read."""
+"""What is read from an export: conversations and notes ready to be kept, and what could not be read."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from recollect.frozen import EMPTY, FrozenDict
 from recollect.types import Message, Role, ToolCall, ToolResult, check_id, with_zone
 
 IMPLIED: Final = "implied"
-"""The tag of a message that the export does not have but the conversation must have had."""
+"""The tag of a message that is missing in the export but must have been in the conversation."""
 _PARTS: Final = (1, 10**3, 10**6, 10**9)
-"""How many of what a time may be counted in make a second."""
+"""Units per second in which a time may be given: seconds, milliseconds, microseconds, nanoseconds."""
 _SECONDS: Final = re.compile(r"\d{10}(?:\d{3}){0,3}(?:\.\d+)?", re.ASCII)
-"""A number of them in a text, of this century; 8, 12 or 14 digits are a date."""
+"""A time of this century in one of these units, as text; 8, 12 or 14 digits are a date instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something another memory knew about its user, `until` it ends where that is known."""
+    """Something that another memory knew about its user; it holds `until` then, if that is known."""
 
     id: str
     text: str
@@ -36,7 +36,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A conversation, or a piece of one, with stable ids and original times; `user` where the export names one."""
+    """A conversation or a piece of one, with stable ids and the original times; `user` if the export names one."""
 
     session: str
     messages: tuple[Message, ...] = ()
@@ -47,7 +47,7 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """What could not be read: where it stands, and why."""
+    """Something that could not be read: where it is, and why."""
 
     where: str
     why: str
@@ -55,7 +55,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Something besides messages that was put into another store: a document, a fact, an excerpt, as plain data."""
+    """Something besides messages that was put into another store, such as a document or a fact, as plain data."""
 
     kind: str
     body: Any
@@ -69,7 +69,7 @@ Read: TypeAlias = Imported | Put | Skipped
 
 @dataclass(slots=True)
 class Origin:
-    """The file that is read: its name, and how often each thing was said in its sessions so far."""
+    """The file being read: its name, and how often each thing was said in its sessions so far."""
 
     name: str
     said: Counter[str] = field(default_factory=Counter)
@@ -77,10 +77,10 @@ class Origin:
     def named(
         self, session: str, messages: Iterable[Message], at: datetime | None = None, *, whole: bool = True
     ) -> tuple[Message, ...]:
-        """The messages with a time where one is known, and an id each that is the same at every reading.
+        """The messages, each with its time if that is known, and with an id that is the same at every reading.
 
-        An id that the export lacks is made of what was said, and how often it had been said before: in this
-        conversation where it is whole, else in the session so far.
+        If the export has no id, one is made from what was said and how often it had been said before, in this
+        conversation if that is whole, else in the session so far.
         """
         said, out = Counter[str]() if whole else self.said, []
         for message in messages:
@@ -94,13 +94,13 @@ class Origin:
 
 
 def stable(*parts: Any) -> str:
-    """An id made of these parts: the same parts, the same id."""
+    """An id made from these parts; the same parts always give the same id."""
     told = json.dumps(parts, sort_keys=True)
     return hashlib.sha256(told.encode()).hexdigest()[:32]
 
 
 def id_of(given: Any, *otherwise: Any) -> str:
-    """An id as the export has it; where it has none, or none that can be kept, one made of the rest."""
+    """The id that the export has; if it has none, one made from `otherwise`; if it can't be kept, one made from it."""
     if given in (None, ""):
         return stable(*otherwise)
     try:
@@ -128,15 +128,15 @@ def first(data: Mapping[str, Any], *keys: str) -> Any:
 
 
 def owner(data: Mapping[str, Any], *keys: str) -> str | None:
-    """The user that one of these fields names, by text or by number; None where none does."""
+    """The user that one of these fields names, as text or number; None if none does."""
     found = first(data, *keys)
     return id_of(found) if isinstance(found, (str, int, float)) and not isinstance(found, bool) else None
 
 
 def paired(messages: Iterable[Message]) -> Iterator[Message]:
-    """The messages with every call answered and every answer asked for, as providers demand.
+    """The messages with a result for every call and a call for every result, as providers demand.
 
-    Exports leave out one or the other now and then; what is put in their place is empty, and tagged as implied.
+    Exports sometimes leave out one or the other. An empty message, tagged as implied, takes its place.
     """
     waiting: dict[str, Message] = {}
     for message in messages:

@@ -1,4 +1,4 @@
-"""All layers of a memory together: who is asked for a context, and who learns from what was said."""
+"""All layers of a memory together: they answer when a context is built, and learn from what is said."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Layers:
         search: Search | None = None,
         reranker: Reranker | None = None,
     ) -> Layers:
-        """The layers over a store, with the numbers of the settings."""
+        """The layers over a store, configured by the settings."""
         return cls(
             Episodic(
                 store, count, embedder, former, min_score=settings.episodic_min_score, floor=settings.episodic_floor
@@ -61,7 +61,7 @@ class Layers:
         )
 
     def jobs(self, settings: Settings) -> list[Job]:
-        """The jobs that are enqueued with every message: facts in batches, and after a while what is left over."""
+        """The jobs enqueued with every message. Facts are learned in batches; `LATER` takes what fills no batch."""
         return [
             replace(semantic.JOB, every=2 * settings.facts_every_turns),
             semantic.LATER,
@@ -71,7 +71,7 @@ class Layers:
 
     @property
     def learners(self) -> dict[str, Learn]:
-        """The function that does each kind of job."""
+        """The function that does each kind of job. It looks the layer up when called, as a layer may be replaced."""
         return dict.fromkeys((semantic.JOB.kind, summary.JOB.kind, procedural.JOB.kind), self._learn)
 
     def _learn(self, job: Job) -> int:
@@ -83,13 +83,13 @@ class Layers:
         return self.procedural.learn(job)
 
     @property
-    def measuring(self) -> float:
-        """The seconds that it took to measure the embedder, which is done once and is no part of a retrieval."""
+    def measured_seconds(self) -> float:
+        """The seconds spent measuring the embedder. That happens once, and does not count as retrieval time."""
         both = (self.episodic.ranker.nearness, self.documents.nearness)
         return sum(nearness.seconds for nearness in both if nearness)
 
     def forget(self, scope: Scope) -> None:
-        """Drop what is kept in memory of a scope whose messages were erased."""
+        """Drop what is cached of a scope, because messages in it were erased."""
         self.episodic.forget(scope)
         self.semantic.forget(scope)
         self.summary.forget()

@@ -1,4 +1,4 @@
-"""Ask a model; where it says that its context overflowed, or refuses the prompt, ask again with less."""
+"""Ask a model; if it says that its context overflowed, or refuses the prompt, ask again with less."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from recollect.types import Message
 T = TypeVar("T")
 
 _TAKES: Final[WeakKeyDictionary[Any, int]] = WeakKeyDictionary()
-"""How many tokens each model takes, answer included: the limit it named when it refused a prompt, or what it took."""
+"""How many tokens each model takes, answer included: the limit it named in a refusal, or what it then accepted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A reply, and the window that the model was shown; `retries` says how often that had to be made smaller."""
+    """A reply and the window that the model was shown; `retries` is how often that had to be made smaller."""
 
     reply: Reply
     window: Window
@@ -42,9 +42,10 @@ def complete_fitting(
 ) -> Fitted:
     """Ask a model with as many of the messages as fit it; returns its reply. The options are those of `ChatModel`.
 
-    Where it says that its context overflowed, it is asked again with a smaller window, at most three times, each
-    strictly smaller and within the limit that it named. ContextOverflow where nothing smaller helps or is valid.
-    Where its server refuses the messages, it is asked once without what is refused of those before the question.
+    If it says that its context overflowed, it is asked again with a smaller window, at most three times; each window is
+    smaller than the last and within the limit that the model named. Raises ContextOverflow if no smaller window is
+    valid or helps. If the server refuses the messages, the model is asked once more without what providers commonly
+    refuse in messages before the question.
     """
     return Fitted(*_fitting(model, messages, lambda shown: model.complete(shown, **options), counter, options))
 
@@ -56,7 +57,7 @@ def stream_fitting(
     counter: TokenCounter | str = estimate,
     **options: Unpack[Options],
 ) -> Iterator[Delta]:
-    """`complete_fitting`, with the answer as it is made; once its first piece came, the model is not asked again."""
+    """`complete_fitting` with a streamed answer. Once the first piece has come, the model is not asked again."""
 
     def ask(shown: Sequence[Message]) -> Iterator[Delta]:
         deltas = model.stream(shown, **options)
@@ -102,7 +103,7 @@ def _fitting(
 
 
 def _accepted(ask: Callable[[Sequence[Message]], T], messages: Sequence[Message]) -> T:
-    """Ask; where that is refused, once without what providers refuse. The first refusal is the one that is raised."""
+    """Ask; if that is refused, ask once more without what providers refuse. If both are, raise the first refusal."""
     try:
         return ask(messages)
     except ModelUnavailable as refusal:
@@ -116,7 +117,7 @@ def _accepted(ask: Callable[[Sequence[Message]], T], messages: Sequence[Message]
 
 
 def _expected(fits: Callable[..., Window], model: ChatModel, reply: int) -> Window:
-    """All of the messages, or as much as the model is known to take."""
+    """All of the messages, or as many as the model is known to take."""
     whole, takes = fits(), None
     with suppress(TypeError):  # a model that can't be a key
         takes = _TAKES.get(model)
@@ -127,12 +128,12 @@ def _expected(fits: Callable[..., Window], model: ChatModel, reply: int) -> Wind
 
 
 def less(overflow: ContextOverflow, counted: int, share: float) -> int:
-    """The budget to ask again within: a share of what was counted, at most what the model has room for."""
+    """The budget for asking again: a share of what was counted, and no more than the model has room for."""
     return max(1, min(int(counted * share), _room(overflow, counted)))
 
 
 def _room(overflow: ContextOverflow, counted: int) -> int:
-    """What the limit leaves for the prompt, in tokens as they are counted here; all of them where none is named."""
+    """The tokens, as counted here, that the model's limit leaves for the prompt; `counted` if it named no limit."""
     left, prompt = overflow.room, (overflow.tokens or 0) - (overflow.reply or 0)
     if left is None:
         return counted

@@ -1,7 +1,7 @@
-"""What was put in besides messages: as plain data for an export, and from that back into another store.
+"""Export and import of what was put in besides messages, as plain data.
 
-That is documents, facts that cite no message, excerpts of tools, and the records and items that adapters keep. What
-the layers learn from messages is left out: another store learns it again.
+That is documents, facts that cite no message, tool excerpts, and the records and items that adapters keep. What the
+layers learned from messages is left out: another store learns it again.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ Plain: TypeAlias = dict[str, Any]
 
 DERIVED: Final = (marks.KIND, summary.KIND, procedural.KIND, ALWAYS, ledger.KIND)
 IN_SESSIONS: Final = {documents.KIND: False, semantic.KIND: False, tools.KIND: True}
-"""The kinds of records that layers keep, and whether in sessions or not; found elsewhere, they are an adapter's."""
+"""The kinds of records that layers keep, and whether they keep them in sessions. Elsewhere, an adapter keeps them."""
 OWN: Final = (*DERIVED, *IN_SESSIONS, *KINDS)
 """The kinds of records and items that the layers keep themselves."""
 FIELDS: Final = ("key", "id", "value", "confidence", "origin", "trust", "sources", "valid_from", "valid_to")
 NO_MODEL: Final = "none"
-"""A name that no model has: every item lacks a vector of it."""
+"""A name that no model has. Every item lacks a vector of it, so asking for those that do lists all items."""
 
 
 def exported(layers: Layers, record: Record) -> tuple[str, Plain] | None:
-    """A record as an export has it: its kind, and its content as plain data.
+    """A record for an export: its kind, and its content as plain data.
 
-    None where it was learned from messages, belongs to no user, or is not as its layer keeps it.
+    None if it was learned from messages, belongs to no user, or does not look like what its layer writes.
     """
     if record.scope is None or record.scope.user is None:
         return None
@@ -59,7 +59,7 @@ def exported(layers: Layers, record: Record) -> tuple[str, Plain] | None:
 
 
 def items(layers: Layers, scope: Scope, kinds: Iterable[str]) -> Iterator[tuple[Scope, Plain]]:
-    """The index items of these kinds, which are not the layers' own: those that adapters keep."""
+    """The index items of these kinds that adapters keep, not the layers."""
     wanted = tuple(kind for kind in kinds if kind not in OWN)
     found = layers.documents.store.index.missing(scope, NO_MODEL, kinds=wanted, limit=MAX_WHOLE) if wanted else []
     for item in found:
@@ -68,22 +68,22 @@ def items(layers: Layers, scope: Scope, kinds: Iterable[str]) -> Iterator[tuple[
 
 
 def keep(layers: Layers, scope: Scope, kind: str, body: Any) -> bool:
-    """Keep a thing that another store exported; whether it is new here.
+    """Keep a thing that another store exported; returns whether it is new here.
 
-    Raises InvalidTranscript for what no export has, Conflict for a name or id that is taken by something else, and
-    NotFound for what cites an erased message.
+    Raises InvalidTranscript for something that no export holds, Conflict if its name or id belongs to something else,
+    and NotFound if it cites messages that are not here.
     """
     try:
         if not isinstance(body, Mapping):
-            raise InvalidTranscript(f"it is a {type(body).__name__}")
+            raise InvalidTranscript(f"expected an object, got a {type(body).__name__}")
         given = {name: part for name, part in body.items() if part is not None or name == "value"}
         return _KEEP[kind](layers, scope, given)
     except KeyError as error:
-        raise InvalidTranscript(f"no {kind} as an export tells it: it has no {error}") from error
+        raise InvalidTranscript(f"not a {kind} as an export writes it: it has no {error}") from error
     except (StoreError, ModelError):
         raise
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise InvalidTranscript(f"no {kind} as an export tells it: {error}") from error
+        raise InvalidTranscript(f"not a {kind} as an export writes it: {error}") from error
 
 
 def _document(layers: Layers, record: Record) -> Plain:
@@ -121,7 +121,7 @@ def _keep_excerpt(layers: Layers, scope: Scope, body: Plain) -> bool:
     _check_names(body, "text", "source", "at", "found", "question")
     question, at = body.get("question", ""), _moment(body["at"])
     if scope.session is None or not isinstance(question, str):
-        raise InvalidTranscript("it is of a session, and its question is text")
+        raise InvalidTranscript("an excerpt belongs to a session, and its question must be text")
     excerpt = Excerpt(body["text"], body["source"], _moment(body["found"]) if "found" in body else at)
     return layers.tools.restore(scope, excerpt, at, question)
 
@@ -151,7 +151,7 @@ def _keep_record(layers: Layers, scope: Scope, body: Plain) -> bool:
 def _read_record(layers: Layers, scope: Scope, body: Plain) -> Record:
     texts = [body[name] for name in ("kind", "key", "id")] + [body.get(name, "") for name in ("origin", "trust")]
     if not all(isinstance(text, str) for text in texts) or not body["id"]:
-        raise InvalidTranscript("its kind, key, id, origin and trust are texts")
+        raise InvalidTranscript("its kind, key, id, origin and trust must be text")
     record = Record(**record_fields({**body, "sources": _ids(body)}))
     _check_cited(layers, scope, record.sources)
     return record
@@ -160,7 +160,7 @@ def _read_record(layers: Layers, scope: Scope, body: Plain) -> Record:
 def _keep_item(layers: Layers, scope: Scope, body: Plain) -> bool:
     _check_names(body, "kind", "id", "text", "at", "role", "metadata", "sources")
     if not isinstance(body["text"], str):
-        raise InvalidTranscript(f"its text is a {type(body['text']).__name__}")
+        raise InvalidTranscript(f"its text must be text, got a {type(body['text']).__name__}")
     item = Item(**item_fields({"at": None, **body, "sources": _ids(body)}))
     _check_kind(item.kind, item.kind in OWN)
     _check_cited(layers, scope, item.sources)
@@ -185,17 +185,17 @@ _KEEP: Final[Mapping[str, Callable[[Layers, Scope, Plain], bool]]] = {
 
 def _check_names(body: Plain, *names: str) -> None:
     if unknown := sorted(body.keys() - set(names)):
-        raise InvalidTranscript(f"{', '.join(unknown)} is not known here; there are {', '.join(names)}")
+        raise InvalidTranscript(f"unknown fields: {', '.join(unknown)}; the known ones are {', '.join(names)}")
 
 
 def _is_ours(kind: str, scope: Scope) -> bool:
-    """Whether a layer keeps records of that kind there itself."""
+    """Whether a layer keeps records of that kind in such a scope."""
     return kind in OWN and IN_SESSIONS.get(kind, scope.session is not None) is (scope.session is not None)
 
 
 def _check_kind(kind: str, ours: bool) -> None:
     if ours:
-        raise InvalidTranscript(f"{kind!r} is a kind that the layers keep themselves")
+        raise InvalidTranscript(f"the kind {kind!r} is reserved for the layers of memory")
 
 
 def _check_cited(layers: Layers, scope: Scope, ids: tuple[str, ...]) -> None:
@@ -206,7 +206,7 @@ def _check_cited(layers: Layers, scope: Scope, ids: tuple[str, ...]) -> None:
 def _ids(body: Plain) -> tuple[str, ...]:
     ids = body.get("sources", [])
     if not isinstance(ids, list) or not all(isinstance(id, str) for id in ids):
-        raise InvalidTranscript("its sources are no list of texts")
+        raise InvalidTranscript("its sources must be a list of texts")
     return tuple(ids)
 
 

@@ -1,4 +1,4 @@
-"""Artifacts, found by their words: blocks of summaries, facts, and excerpts of tools."""
+"""Search by words in what was made from conversations: blocks of summaries, facts, and tool excerpts."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ ARTIFACTS: Final[tuple[Artifact, ...]] = get_args(Artifact)
 
 
 def search(layers: Layers, kind: Artifact, asked: Asked, k: int) -> Recalled:
-    """The `k` best of a kind that share a word with the question, best first; rare words count more."""
+    """The `k` best artifacts of a kind that share a word with the question, best first; rare words count more."""
     if asked.where != Filter(since=asked.where.since, before=asked.where.before):
-        raise ConfigError(f"where can narrow {kind} by time alone: give since and before, or search for turns")
+        raise ConfigError(f"where can filter {kind} by time only: give just since and before, or search for turns")
     find = {"summary": _summaries, "facts": _facts, "tools": _excerpts}[kind]
     there = [(hit, text) for hit, text in find(layers, asked, k) if asked.where.passes(Item(kind, kind, at=hit.at))]
     share = shares(query_words(asked.text), {str(n): set(words(text)) for n, (_, text) in enumerate(there)})
@@ -45,7 +45,7 @@ def _facts(layers: Layers, asked: Asked, _: int) -> Iterator[tuple[Hit, str]]:
 
 
 def _excerpts(layers: Layers, asked: Asked, _: int) -> Iterator[tuple[Hit, str]]:
-    for record in layers.tools.holding(asked.within, asked.at):
+    for record in layers.tools.fresh(asked.within, asked.at):
         text = f"[{origin_of(record)}] {record.value['text']}"
         found = f"{record.value['text']} {record.value['question']}"
         yield Hit((), text, 0.0, record.valid_from or asked.at, _session(record.scope)), found

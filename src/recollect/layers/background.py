@@ -23,23 +23,23 @@ LEASE: Final = 300.0
 POLL_SECONDS: Final = 2.0
 """How often the thread looks for work that another process left."""
 PAUSE_SECONDS: Final = 0.05
-"""How long work waits once it is there: the request that brought it goes first, and may bring more."""
+"""How long new work waits: the request that brought it finishes first, and may bring more."""
 
 Learn: TypeAlias = Callable[[Job], int]
-"""Does a job and finishes it, both in one transaction; returns how many things were learned."""
+"""Does a job and marks it finished, both in one transaction; returns how many things were learned."""
 
 
 @dataclass(slots=True, eq=False)
 class Background:
-    """A thread that works off the queue; `learners` has the function for each kind of job.
+    """A thread that works through the queue; `learners` has the function for each kind of job.
 
-    `more` looks for further work once there is none, and says whether there is.
+    `refill` is called when the queue is empty: it may enqueue further work, and returns whether it did.
     """
 
     store: Store
     learners: Mapping[str, Learn]
     telemetry: Telemetry
-    more: Callable[[], bool] = bool
+    refill: Callable[[], bool] = bool
     worker: str = field(default_factory=lambda: uuid.uuid4().hex)
     _busy: threading.Lock = field(default_factory=threading.Lock)
     _work: threading.Event = field(default_factory=threading.Event)
@@ -55,16 +55,16 @@ class Background:
         self._work.set()
 
     def stop(self, wait: float | None = None) -> None:
-        """End the thread after the job at hand; after `wait` seconds leave that, to be done again."""
+        """End the thread after the running job; after `wait` seconds abandon that job, which will be done again."""
         self._stop.set()
         self._work.set()
         self._thread.join(wait)
 
     def drain(self) -> int:
-        """Do all work that is due, and wait for what is being done; returns how many things were learned."""
+        """Do all work that is due, and wait for work in progress; returns how many things were learned."""
         learned = 0
         with self._busy:
-            while not self._stop.is_set() and (job := self._claim() or (self.more() and self._claim())):
+            while not self._stop.is_set() and (job := self._claim() or (self.refill() and self._claim())):
                 learned += self._do(job)
         return learned
 
@@ -84,20 +84,20 @@ class Background:
             return learned
         except Conflict:
             return 0
-        except Exception as error:  # whatever a layer or a user's own model raises, the job waits for its next attempt
+        except Exception as error:  # a layer or a user's own model may raise anything; the job is attempted again later
             if self._stop.is_set() and isinstance(error, StoreUnavailable):
-                raise  # closed meanwhile
+                raise  # the store was closed meanwhile
             known = isinstance(error, (ModelError, Gone))
-            log.warning("%s waits for another attempt: %s", job.kind, error, exc_info=not known)
+            log.warning("the job %r failed and will be tried again: %s", job.kind, error, exc_info=not known)
             self.telemetry.count("recollect_job_failures_total")
-            self.store.jobs.fail(job, type(error).__name__)  # its words may quote a message that is erased later
+            self.store.jobs.fail(job, type(error).__name__)  # not its text: that may quote a message erased later
             return 0
 
     def _run(self) -> None:
         while not self._stop.is_set():
             try:
                 self.drain()
-            except Exception as error:  # the thread goes on: what it could not do is done the next time
+            except Exception as error:  # the thread goes on, and tries again what it could not do
                 if self._stop.is_set():
                     return
                 known = isinstance(error, RecollectError)

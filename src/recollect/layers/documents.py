@@ -1,4 +1,4 @@
-"""Documents: cut into chunks, found by words and by meaning, and quoted with their headings; never made into facts."""
+"""Documents: cut into chunks, found by words and by meaning, quoted with their headings, and never made into facts."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ Listed: TypeAlias = list[Document]
 
 KIND: Final = "document"
 LOOKED_AT: Final = 24
-"""How many chunks each way of searching finds, at most."""
+"""How many chunks a search by words finds at most, and one by meaning too."""
 NEAR_MISSES: Final = 10
 WORDS: Final = 0.25
-"""What is added to a chunk's nearness by meaning where it holds all of the question's words; else a part of it."""
+"""What a chunk that holds all words of the question gains in nearness; others gain in proportion."""
 KEYWORDS: Final = 0.3
-"""What the best match by keywords gains where chunks are ordered; others gain in proportion."""
+"""What the best match by keywords gains in the final order; others gain in proportion."""
 KEPT: Final = 4_096
-"""How many chunks are remembered with their words, and how many users as having documents."""
+"""For how many chunks the words are remembered, and for how many users that they have documents."""
 KEPT_USERS: Final = 64
-"""Of how many users it is remembered which texts they have."""
+"""For how many users it is remembered which texts they have."""
 
 
 @dataclass(slots=True, eq=False)
 class Documents:
-    """A user's documents. Without an embedder they are found by words alone; a re-ranker reads the best ones again."""
+    """A user's documents. Without an embedder they are found by words alone; a re-ranker orders the best ones again."""
 
     store: Store
     count: Callable[[str], int]
@@ -76,10 +76,10 @@ class Documents:
         metadata: Mapping[str, Any] | None = None,
         at: datetime | None = None,
     ) -> Document:
-        """Add a file (by its path) or a text, and return its document; one of the same name is replaced if it differs.
+        """Add a file (by its path) or a text, and return its document. It replaces a different one of the same name.
 
-        Markdown, plain text, HTML and PDF can be read. A file's name is its path as given; a text without a name
-        gets one from its content. What the user has already under another name is not kept twice.
+        Files can be Markdown, plain text, HTML or PDF. A file's name is its path as given; a text without a name gets
+        one from its content. A text that the user already has under another name is not kept twice.
         """
         scope = _owner(scope)
         text = files.read(source) if isinstance(source, Path) else _text(source, name)
@@ -103,9 +103,9 @@ class Documents:
         at: datetime | None = None,
         added: datetime | None = None,
     ) -> bool:
-        """Keep a document of another store, where it was added at time `added`; whether it is new here.
+        """Keep a document that was added to another store at time `added`; returns whether it is new here.
 
-        Raises Conflict where its name is taken by another text.
+        Raises Conflict if a document with another text has its name.
         """
         scope = _owner(scope)
         new, parts = self._cut(_text(text, name), name, metadata, at)
@@ -115,11 +115,14 @@ class Documents:
             if (old := self._current(scope, new.key)) is None:
                 self._put(scope, None, new, parts)
             elif old.value["hash"] != new.value["hash"]:
-                raise Conflict(f"document {name!r} is here with another text, which stays; remove it to have the other")
+                raise Conflict(f"document {name!r} is here with another text and stays; remove it to import this one")
         return old is None
 
     def text(self, document: Record) -> str:
-        """The text of a document as it was given, from its chunks; old records lack their places, so overlaps tell."""
+        """The text of a document as it was given, put together from its chunks.
+
+        Old records don't say where each chunk starts; there, equal words at the borders tell how far chunks overlap.
+        """
         ids = list(document.value["chunks"])
         items = self.store.index.get(document.scope or Scope(), CHUNK, ids)
         said = {item.id: item.text.removeprefix(_lead(item.metadata["headings"])) for item in items}
@@ -142,28 +145,28 @@ class Documents:
             current = self._current(scope, name)
             if current is None:
                 there_are = ", ".join(document.name for document in self.list(scope))
-                raise NotFound(f"no document {name!r}; there are {there_are or 'none'}")
+                raise NotFound(f"there is no document {name!r}; the documents are: {there_are or 'none'}")
             self.store.index.delete(scope, CHUNK, list(current.value["chunks"]))
             self.store.records.delete(scope, [record.id for record in versions])
         return _document(current)
 
     def forget(self) -> None:
-        """Drop what is kept in memory: documents were erased."""
+        """Drop what is cached, because documents were erased."""
         self._words.clear()
         self._owners.clear()
         self._texts.clear()
 
     def search(self, scope: Scope, question: str, k: int | None = None) -> Passages:
-        """The `k` best passages, else `documents_search_k`, that are near enough to the question, best first."""
+        """The `k` best passages (or `documents_search_k`) that are near enough to the question, best first."""
         check_question(question)
         check_count("k", k)
         near, _ = self._parted(_owner(scope), question, None)
         return near[: self.settings.documents_search_k if k is None else k]
 
     def offer(self, scope: Scope, question: str, *, as_of: int | None = None) -> Offered:
-        """The best 3 passages as quotations, best first, and the next ones with the rule that left them out.
+        """The best passages to quote, best first, and then the next ones with the rule that left them out.
 
-        With `as_of`, those that were there at that position; documents that have changed since come as left out.
+        With `as_of`, only what was there at that position of the store; documents changed since are listed as left out.
         """
         near, far = self._parted(_owner(scope), question, as_of)
         settings, most = self.settings, self.settings.documents_top_k
@@ -174,13 +177,13 @@ class Documents:
         return [*map(_candidate, best[:most]), *missed[:NEAR_MISSES], *changed[:NEAR_MISSES]]
 
     def _parted(self, scope: Scope, question: str, as_of: int | None) -> tuple[Passages, Passages]:
-        """The passages that are near enough to the question, as the re-ranker orders them, and the others."""
+        """The passages that are near enough to the question, in the re-ranker's order, and the others."""
         ranked, least = self._ranked(scope, question, as_of), self.settings.documents_threshold
         near = [one for one in ranked if one.score >= least]
-        return self._read_again(question, near), [one for one in ranked if one.score < least]
+        return self._reranked(question, near), [one for one in ranked if one.score < least]
 
     def _changed(self, scope: Scope, as_of: int) -> Offered:
-        """The documents that have changed since that position, so that their text of then is no longer kept."""
+        """The documents whose text at that position of the store is gone, because they were changed since."""
         stood = self.store.records.find(scope, kind=KIND, as_of=as_of, exact=True)
         return [
             Candidate("documents", old.key, 0.0, f"document {old.key}", at=old.valid_from, out="changed since")
@@ -195,9 +198,9 @@ class Documents:
     def _cut(
         self, text: str, name: str, metadata: Mapping[str, Any] | None, at: datetime | None
     ) -> tuple[Record, dict[str, Chunk]]:
-        """Cut a document; returns its record, and its chunks by their ids."""
+        """Cut a document into chunks; returns its record, and the chunks by their ids."""
         if not text.strip():
-            raise ConfigError(f"{name} is empty: nothing to keep")
+            raise ConfigError(f"{name} is empty: there is nothing to keep")
         named, settings = check_id(name, "name"), self.settings
         found = chunks(text, self.count, settings.chunk_tokens, settings.chunk_overlap)
         ids = [_chunk_id(named, part) for part in found]
@@ -212,7 +215,7 @@ class Documents:
         return new, dict(zip(ids, found, strict=True))
 
     def _put(self, scope: Scope, old: Record | None, new: Record, parts: Mapping[str, Chunk]) -> Record:
-        """Keep a document in the place of an old one; call it inside a transaction."""
+        """Keep a document in place of an old one, if there is one. Call it inside a transaction."""
         had = set(old.value["chunks"]) if old else set[str]()
         stays = had if old and old.valid_from == new.valid_from else ()
         items = [_item(new, id, part) for id, part in parts.items() if id not in stays]
@@ -237,7 +240,7 @@ class Documents:
         return min(standing, key=lambda record: record.position, default=None)
 
     def _by_text(self, scope: Scope) -> dict[str, tuple[str, ...]]:
-        """The ids of the user's documents by the hashes of their texts; only what is new in the store is read."""
+        """The ids of the user's documents by the hashes of their texts. Only what is new in the store is read."""
         (had, last), ids = self._texts.get(scope, ((0, 0), {}))
         extent = self.store.records.extent(scope, KIND)
         new = self.store.records.find(scope, kind=KIND, exact=True, after=last)
@@ -253,7 +256,7 @@ class Documents:
     def _ranked(self, scope: Scope, question: str, as_of: int | None) -> Passages:
         """The chunks that share words or meaning with the question, best first.
 
-        Those that are near enough are ordered, and scored, by keywords too; the others have their nearness.
+        The score is the nearness; for chunks that are near enough, keywords add to it.
         """
         asked, where = question[:MAX_QUESTION], Filter(kinds=(CHUNK,), as_of=as_of, exact=True)
         if not asked.strip() or not self._are_there(scope):
@@ -270,7 +273,7 @@ class Documents:
         return list(distinct.values())[::-1]
 
     def _are_there(self, scope: Scope) -> bool:
-        """Whether the user has documents, or had some: once that is known, nothing is looked up before a search."""
+        """Whether the user has, or once had, documents. That is remembered, so that it costs no query each time."""
         if scope in self._owners:
             return True
         if found := self.store.records.find(scope, kind=KIND, exact=True, limit=1):
@@ -278,10 +281,10 @@ class Documents:
         return bool(found)
 
     def _nearest(self, asked: str, items: Sequence[Item], by_meaning: Mapping[str, float]) -> dict[str, float]:
-        """How near each chunk is: by meaning, and a little by the question's words; by words alone without a vector.
+        """How near each chunk is: by meaning and a little by the question's words; without a vector, by words alone.
 
-        What the model can't read counts as without one. Where the search by meaning found as many chunks
-        as it may, any other counts as near as the last of them.
+        A text in a script that the model can't read counts as without a vector. If the search by meaning found as many
+        chunks as it may, all others count as near as the last of them.
         """
         share = shares(query_words(asked), {item.id: self._words_of(item) for item in items})
         if len(by_meaning) == LOOKED_AT:
@@ -290,7 +293,7 @@ class Documents:
         return {id: min(1.0, by_meaning[id] + WORDS * said) if id in read else said for id, said in share.items()}
 
     def _words_of(self, item: Item) -> frozenset[str]:
-        """The words of a chunk; they are remembered by its id, which changes with its text."""
+        """The words of a chunk, remembered under its id: that changes with its text."""
         found = self._words.get(item.id)
         if found is None:
             found = self._words[item.id] = frozenset(words(item.text))
@@ -304,11 +307,11 @@ class Documents:
             matches = self.store.index.nearest(scope, vector, self.embedder.name, LOOKED_AT, where=where)
             return {match.id: self.nearness.of(match.score) for match in matches}
         except ModelError as error:
-            log.warning("documents are found by words alone this time: %s", error)
+            log.warning("documents are searched by words alone this time: %s", error)
             return {}
 
-    def _read_again(self, question: str, near: Passages) -> Passages:
-        """The same passages, the best few in the order in which the re-ranker puts them."""
+    def _reranked(self, question: str, near: Passages) -> Passages:
+        """The same passages, with the best few in the re-ranker's order."""
         most = self.settings.documents_rerank_n
         first, rest = near[:most], near[most:]
         if self.reranker is None or len(first) < 2:
@@ -324,16 +327,18 @@ class Documents:
 
 def _owner(scope: Scope) -> Scope:
     if scope.user is None:
-        raise ConfigError("documents belong to a user: give a scope with one")
+        raise ConfigError("documents belong to a user: give a scope that names one")
     return scope.owner
 
 
 def _text(source: str, name: str | None) -> str:
-    """The text; refused where it seems to be the name of a file."""
+    """The text itself; raises ConfigError if it looks like the name of a file."""
     if not isinstance(source, str):
         raise ConfigError(f"a document is a Path or text, got {type(source).__name__}")
     if name is None and source.lower().endswith(files.ENDINGS) and len(source.split()) == 1:
-        raise ConfigError(f"{source!r} is text: give Path({source!r}) to read the file, or a name= to keep the text")
+        raise ConfigError(
+            f"{source!r} looks like a file name: give Path({source!r}) to read the file, or name=… to keep it as text"
+        )
     return source
 
 
@@ -342,12 +347,12 @@ def _digest(text: str) -> str:
 
 
 def _lead(headings: Sequence[str]) -> str:
-    """The line that stands in front of a chunk's words in the index, so that it is found by its headings too."""
+    """The line in front of a chunk's words in the index: with it, the chunk is found by its headings too."""
     return UNDER.join(headings) + "\n" if headings else ""
 
 
 def _chunk_id(name: str, part: Chunk) -> str:
-    """An id by name, headings and words, so that a chunk which did not change keeps its vector."""
+    """An id made from name, headings and words, so that an unchanged chunk keeps its id and its vector."""
     return _digest("\0".join((name, *part.headings, part.text)))
 
 
@@ -373,7 +378,7 @@ def _said(document: Record) -> dict[str, Any]:
 
 
 def _overlap(whole: str, part: str) -> int:
-    """How many characters at the beginning of a part are the end of what comes before it."""
+    """How many characters at the start of `part` repeat the end of `whole`."""
     return next(n for n in range(min(len(whole), len(part)), -1, -1) if whole.endswith(part[:n]))
 
 

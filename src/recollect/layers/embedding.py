@@ -1,7 +1,7 @@
-"""Vectors for messages and documents: made in the background from a durable queue; nobody waits, nothing is lost.
+"""Vectors for messages and documents, made in the background from a durable queue: nobody waits, nothing is lost.
 
-A job names its model, so that processes with different ones can share a store. Each makes the vectors of what was said
-to itself at once, and those of what was said to others once it is first asked about that user.
+A job names its model, so processes with different models can share a store. Each process makes the vectors of messages
+that it added itself at once, and those of other processes' messages when it is first asked about that user.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from recollect.store.codec import id_of
 from recollect.types import MAX_ID, Scope
 
 KIND: Final = "embed"
-"""What the kind of a job begins with, before the name of the model; without a name, any model may do it."""
+"""The kind of a job is this word and the name of a model; a job without a name may be done by any model."""
 CHUNK: Final = "chunk"
 """The kind of the index items that documents are cut into."""
 KINDS: Final = (MESSAGE, PASSAGE, CHUNK)
 MOST: Final = 64
-"""Passages of a message that get a vector: the first ones. Those of a book would keep a processor busy for minutes."""
+"""How many passages of a message get a vector, from its start. All of a book's would take minutes."""
 BATCH: Final = 64
 KEPT_SCOPES: Final = 10_000
 UNUSED: Final = timedelta(days=1)
@@ -37,15 +37,15 @@ PAGE: Final = 100
 
 
 def job_for(model: str, kind: str | None = None) -> Job:
-    """The job that makes a model's vectors for messages and chunks, or for the items of one kind alone."""
+    """The job that makes a model's vectors, for messages, their passages and chunks, or for items of one kind only."""
     name = f"{KIND} {model}"[:MAX_ID]
     return Job(name, FrozenDict({"kinds": [kind]}), id_of(KIND, kind)) if kind else Job(name, key=KIND)
 
 
 def clear(store: Store, ours: Collection[str], now: datetime) -> None:
-    """Drop the jobs of models that nobody runs any more: those with a job that waits for over a day.
+    """Drop the jobs of models that no process runs any more: those with a job overdue for more than a day.
 
-    Nothing is lost: a process that has such a model again makes what is missing once it is asked about a user.
+    Nothing is lost: a process that runs such a model later makes the missing vectors when it is asked about a user.
     """
     waiting = [job for tenant in store.tenants() for job in store.jobs.find(Scope(tenant), limit=MAX_WHOLE)]
     late = {job.kind for job in waiting if job.due and job.due < now - UNUSED}
@@ -65,9 +65,9 @@ class Embedding:
     _done: Recent[tuple[Scope, tuple[str, ...]], int] = field(default_factory=lambda: Recent(KEPT_SCOPES))
 
     def fill(self, scopes: set[Scope]) -> bool:
-        """Enqueue work for the scopes that lack vectors of this model, and empty the set; whether there was any.
+        """Enqueue work for the scopes that lack vectors of this model, and empty the set; returns whether any did.
 
-        Vectors are missing where a process with another model added the messages.
+        Vectors are missing if a process with another model added the messages.
         """
         name, made = self.embedder.name, list[Job]()
         for scope in list(scopes):
@@ -77,9 +77,9 @@ class Embedding:
         return bool(made)
 
     def learn(self, job: Job) -> int:
-        """Make a batch of the vectors that the job's scope lacks, and finish the job; returns how many.
+        """Make one batch of the vectors that the job's scope lacks, and finish the job; returns how many were made.
 
-        More work is left as a new job.
+        If there is more to do, a new job is enqueued.
         """
         scope = job.scope or Scope()
         kinds = tuple(job.payload.get("kinds", KINDS))
@@ -101,7 +101,7 @@ class Embedding:
         return made
 
     def cut(self, session: Scope, messages: Iterable[Item]) -> bool:
-        """Have the passages of a session's long messages wait for their vectors; whether there are new ones."""
+        """Put the passages of a session's long messages in the index, to get vectors; returns whether some are new."""
         found = {item.id: item for message in messages for item in _passages(message)}
         known = {item.id for item in self.store.index.get(session, PASSAGE, list(found))} if found else set()
         new = [item for id, item in found.items() if id not in known]
@@ -110,7 +110,7 @@ class Embedding:
         return bool(new)
 
     def cut_all(self, session: Scope) -> None:
-        """`cut` for all messages of a session: an earlier version may have added them."""
+        """`cut` all messages of a session: an earlier version that cut none may have added them."""
         after = 0
         while page := self.store.log.spoken(session, after=after, limit=PAGE):
             long = [one.id for one in page if len(one.text) > LONG]
@@ -120,15 +120,15 @@ class Embedding:
             after = page[-1].position
 
     def forget(self, scope: Scope | None = None) -> None:
-        """Look for missing vectors from the start again, next time: in a scope or, without one, everywhere."""
+        """Have the next search for missing vectors begin at the start again, in a scope or everywhere."""
         for done in list(self._done):  # a copy: the background may add to it
             if scope is None or scope.covers(done[0]):
                 self._done.pop(done, None)
 
     def _missing(self, scope: Scope, kinds: tuple[str, ...]) -> list[Item]:
-        """The next items without a vector, from where the last batch ended; from the start where there are none.
+        """The next items without a vector after the last batch; if there are none, those from the start.
 
-        So a user's messages are gone through once, and those that lost their vectors get them again.
+        So a user's messages are gone through once, and items that lost their vectors get them again.
         """
         find = partial(self.store.index.missing, scope, self.embedder.name, kinds=kinds, limit=BATCH)
         done = self._done.get((scope, kinds), 0)
@@ -148,7 +148,7 @@ class Embedding:
 
 
 def _passages(message: Item) -> Iterator[Item]:
-    """The passages of a long message that get a vector, as items that go with it."""
+    """The passages of a long message that get a vector, as index items that belong to it."""
     spans = passages(message.text)[:MOST] if len(message.text) > LONG and message.role != "system" else []
     for span in spans:
         about = FrozenDict({"span": span})
@@ -156,7 +156,7 @@ def _passages(message: Item) -> Iterator[Item]:
 
 
 def _together(items: Sequence[Item]) -> dict[tuple[Scope, str], list[int]]:
-    """The places of the items by scope and kind."""
+    """The places (indexes) of the items, by scope and kind."""
     found: dict[tuple[Scope, str], list[int]] = {}
     for n, item in enumerate(items):
         found.setdefault((item.scope or Scope(), item.kind), []).append(n)

@@ -1,4 +1,4 @@
-"""Files as text: Markdown and plain text as they are, web pages and PDFs as their words."""
+"""Files as text: Markdown and plain text unchanged, web pages and PDFs reduced to their words."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ WEB: Final = (".html", ".htm", ".xhtml")
 ENDINGS: Final = (".md", ".markdown", ".txt", ".pdf", *WEB)
 _DECLARED: Final = re.compile(rb"<(?:meta|\?xml)\b[^>]*?\b(?:charset|encoding)\s*=\s*[\"']?\s*([\w-]+)", re.IGNORECASE)
 LOOKED_AT: Final = 4_096
-"""Bytes at the beginning of a web page that may say how it is written."""
+"""How many bytes at the beginning of a web page are searched for its encoding."""
 _READ_AS: Final = {
     "ascii": "cp1252", "iso8859-1": "cp1252", "gb2312": "gb18030", "shift_jis": "cp932", "euc_kr": "cp949",
     "utf-16": "utf-8",
 }  # fmt: skip
-"""As browsers do: pages name an older encoding than they use, and one that could be read so far is not UTF-16."""
+"""What browsers read these encodings as: pages often name an older one than they use, and one whose declaration could
+be read as ASCII is not really UTF-16."""
 
 
 def read(path: Path) -> str:
-    """The text of a file, by its kind; ConfigError, with what to do, where it can't be read."""
+    """The text of a file, whatever its kind; raises ConfigError, which says what to do, if it can't be read."""
     try:
         kept = path.read_bytes()
     except (OSError, ValueError) as error:  # ValueError: no name that a file can have
         why = getattr(error, "strerror", None) or error
-        raise ConfigError(f"{str(path)!r} can't be read ({why}): name a file that can, one at a time") from error
+        raise ConfigError(f"{str(path)!r} can't be read ({why}): give the path of a single, readable file") from error
     if path.suffix.lower() == ".pdf" or kept.startswith(b"%PDF-"):
         return _pdf(path)
     text = _decoded(path, kept)
@@ -44,14 +45,14 @@ def _decoded(path: Path, kept: bytes) -> str:
         text = _as_declared(kept) if path.suffix.lower() in WEB else ""
         if not text:
             why = f"{path} is not UTF-8 text ({error.reason})"
-            raise ConfigError(f"{why}: save it as UTF-8, or give its text") from error
+            raise ConfigError(f"{why}: save it as UTF-8, or give its text instead") from error
     if "\x00" in text:
-        raise ConfigError(f"{path} is no text: give Markdown, plain text, HTML or PDF, or the text itself")
+        raise ConfigError(f"{path} is not a text file: give Markdown, plain text, HTML or PDF, or the text itself")
     return text
 
 
 def _as_declared(kept: bytes) -> str:
-    """A web page in the encoding that it names; empty where it names none that fits."""
+    """A web page decoded as it declares; empty if it declares no encoding that fits."""
     found = _DECLARED.search(kept, 0, LOOKED_AT)
     name = found[1].decode("ascii", "replace").lower() if found else ""
     try:
@@ -62,7 +63,7 @@ def _as_declared(kept: bytes) -> str:
 
 
 def _pdf(path: Path) -> str:
-    """The pages of a PDF with a form feed between them."""
+    """The text of a PDF, with a form feed between pages."""
     try:
         from pypdf import PdfReader
         from pypdf.errors import DependencyError
@@ -74,11 +75,11 @@ def _pdf(path: Path) -> str:
         text = "" if locked else NEW_PAGE.join(f"{page.extract_text()}\n" for page in reader.pages)
     except DependencyError as error:  # pypdf leaves it to others to decrypt
         what = f"{path} is encrypted, and reading it takes one more package ({error})"
-        raise ConfigError(f"{what}: pip install cryptography, or save it without encryption") from error
+        raise ConfigError(f"{what}: pip install cryptography, or save the file without encryption") from error
     except Exception as error:  # a broken file makes pypdf raise anything
-        raise ConfigError(f"{path} can't be read as a PDF ({error}): repair it, or give its text") from error
+        raise ConfigError(f"{path} can't be read as a PDF ({error}): repair it, or give its text instead") from error
     if locked:
-        raise ConfigError(f"{path} is locked by a password: save it without one, or give its text")
+        raise ConfigError(f"{path} is locked with a password: save it without one, or give its text instead")
     if not text.strip():
-        raise ConfigError(f"{path} holds no text, only pictures: run a text recognition over it, or give its text")
+        raise ConfigError(f"{path} holds no text, only pictures: run text recognition (OCR) on it, or give its text")
     return text.replace("\x00", "\ufffd")

@@ -1,4 +1,4 @@
-"""What models cost: calls and tokens of each tenant by day, kept in the store, with a limit for each day."""
+"""What models cost: each tenant's calls and tokens by day, kept in the store, with daily limits."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Ledger:
         return spent.calls < self.calls and spent.tokens < self.tokens
 
     def add(self, tenant: str, tokens: int, calls: int = 1) -> None:
-        """Add calls, retries included, and their tokens, whether or not the answers were of use."""
+        """Add calls, retries included, and their tokens, whether or not the answers were useful."""
         with self.store.transaction(Scope(tenant)):
             spent = self.today(tenant)
             old = [record.id for record in self._records(tenant, spent.day)]

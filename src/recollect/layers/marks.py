@@ -1,4 +1,4 @@
-"""How far a layer has read a session, and checks that what it read is still there; both in the same transaction."""
+"""How far a layer has read a session, and checks, in the same transaction, that what it read is still there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Gone(Exception):
-    """Messages were erased while a layer learned from them, or what was learned from erased ones is still there."""
+    """Messages were erased while a layer learned from them, or something learned from erased ones is still there."""
 
     def __init__(self, ids: Set[str]) -> None:
         super().__init__("a message was erased while it was learned from")
@@ -22,7 +22,7 @@ class Gone(Exception):
 
 
 def read_to(store: Store, scope: Scope, layer: str) -> int:
-    """The number of the last message the layer has learned from; 0 where it has read none."""
+    """The number of the last message that the layer has learned from; 0 if it has read none."""
     marks = store.records.find(scope, kind=KIND, key=layer, exact=True)
     return max((int(mark.value) for mark in marks), default=0)
 
@@ -37,16 +37,16 @@ def set_read_to(store: Store, scope: Scope, layer: str, seq: int) -> None:
 
 
 def said_before(store: Store, entry: Entry) -> Message | None:
-    """The user's message before an entry of theirs, with at most one answer in between."""
+    """The user's previous message before one of theirs, with at most one other message in between."""
     before = store.log.read(entry.scope, until=entry.seq - 1, limit=2, reverse=True)
     return next((one.message for one in before if one.message.role == "user"), None)
 
 
 def there(store: Store, within: Scope, cited: Collection[tuple[str, str]]) -> dict[tuple[str, str], Entry]:
-    """The messages with these sessions and ids that are there in a scope; "" stands for any session that has the id.
+    """Those of the cited messages, by session and id, that exist in a scope; the session "" stands for any.
 
-    Messages of other sessions with the same ids may be among them. Where an id is asked for in several sessions, each
-    session is read by itself: all sessions may have that id, and one query would find far more than is wanted.
+    The result may also hold messages of other sessions with the same ids. If an id is cited in several sessions, each
+    session is read separately: all of the user's sessions may have that id, and one query would read far too much.
     """
     sessions = {session for session, _ in cited}
     apart = len(sessions) == 1 or len({id for _, id in cited}) < len(cited)
@@ -65,10 +65,10 @@ def there(store: Store, within: Scope, cited: Collection[tuple[str, str]]) -> di
 
 
 def check_there(store: Store, scope: Scope, ids: Iterable[str], newest: int = MAX_WHOLE) -> None:
-    """Raise Gone, which undoes the transaction, where one of these messages is no longer there.
+    """Raise Gone, which undoes the transaction, if one of these messages no longer exists.
 
-    Call it after putting what was learned, in the same transaction: then no erasure can come between the two. A
-    message after position `newest` does not count: it was said later, under the id of an erased one.
+    Call it after storing what was learned, in the same transaction: then no erasure can come between the two. A
+    message after position `newest` does not count: it was added later, under the id of an erased one.
     """
     wanted = set(ids)
     found = store.log.get(scope, sorted(wanted))
@@ -77,13 +77,13 @@ def check_there(store: Store, scope: Scope, ids: Iterable[str], newest: int = MA
 
 
 def check_cited(store: Store, user: Scope, cited: Collection[tuple[str, str]]) -> None:
-    """`check_there` for messages in any session of a user, by session and id."""
+    """`check_there` for messages in any session of a user, cited by session and id."""
     if gone := set(cited) - there(store, user, cited).keys():
         raise Gone({id for _, id in gone})
 
 
-def learned(learn: Callable[[], T], drop: Callable[[Set[str]], object] = lambda ids: None) -> T:
-    """Learn, and return the result; where messages were gone, drop what was kept of them and learn again."""
+def retry_when_gone(learn: Callable[[], T], drop: Callable[[Set[str]], object] = lambda ids: None) -> T:
+    """Call `learn` and return its result. If messages were gone, drop what was learned from them and call it again."""
     while True:
         try:
             return learn()
@@ -92,7 +92,7 @@ def learned(learn: Callable[[], T], drop: Callable[[Set[str]], object] = lambda 
 
 
 def drop(store: Store, session: Scope, records: Sequence[Record]) -> int:
-    """Delete records of a session with the index items named by their ids or keys; returns how many were there."""
+    """Delete records of a session, and the index items named by their ids or keys; returns how many records."""
     for kind in sorted({record.kind for record in records}):
         named = [name for record in records if record.kind == kind for name in (record.id, record.key)]
         store.index.delete(session, kind, named)
@@ -100,6 +100,6 @@ def drop(store: Store, session: Scope, records: Sequence[Record]) -> int:
 
 
 def drop_citing(store: Store, scope: Scope, kind: str, ids: Set[str]) -> int:
-    """Delete the records of a kind that cite one of these messages, which are gone; returns how many."""
+    """Delete the records of a kind that cite one of these erased messages; returns how many."""
     kept = store.records.find(scope, kind=kind, exact=True)
     return store.records.delete(scope, [record.id for record in kept if not ids.isdisjoint(record.sources)])

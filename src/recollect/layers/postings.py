@@ -1,4 +1,4 @@
-"""Which turns of a scope hold each word, by its stem; the words of many turns are handled as numbers by numpy."""
+"""Which turns of a scope hold each word, by its stem. Numpy handles the words of many turns as numbers."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ KNOWN, WAITING = 50_000, 2**20
 SLOTS: Final = 18
 """Bits of a slot's number. The last word of each slot is looked up by numpy, others in a dictionary, more slowly."""
 BLOCK: Final = 8_192
-"""How many words are looked up at a time; new ones are in their slots from the next time on."""
+"""How many words are looked up at a time; new ones are in their slots from the next block on."""
 LONG: Final = 16
-"""Words of more bytes are looked up in the dictionary alone."""
+"""Words of more bytes are looked up in the dictionary only."""
 
 _LETTERS: Final = b"abcdefghijklmnopqrstuvwxyz0123456789"
 _PLAIN: Final = bytes(
@@ -33,7 +33,7 @@ _ODD: Final = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
 
 
 class Postings:
-    """The places of the turns that hold each stem, in order; a turn is in it as often as it holds the stem."""
+    """The places of the turns that hold each stem, in order; a turn appears as often as it holds the stem."""
 
     def __init__(self) -> None:
         self._places: dict[str, array[int]] = defaultdict(lambda: array("i"))
@@ -42,12 +42,12 @@ class Postings:
         return len(self._places)
 
     def held(self, word: str, before: int) -> Sequence[int]:
-        """The places of a stem that are smaller than `before`."""
+        """The places of a stem before the place `before`."""
         held: Sequence[int] = self._places.get(word, ())
         return held if not held or held[-1] < before else held[: bisect_left(held, before)]
 
     def add(self, texts: Sequence[str], place: int) -> list[int]:
-        """Take in the texts of turns, the first of which is at `place`; returns how many words each has."""
+        """Add the texts of turns, the first of which is at `place`; returns how many words each has."""
         said = list(map(words, texts))
         for at, held in enumerate(said, place):
             for word in held:
@@ -55,7 +55,7 @@ class Postings:
         return list(map(len, said))
 
     def extend(self, stems: Sequence[str], said: Marks, places: Marks) -> None:
-        """Take in words as the numbers of their stems, each with its place, all after the places taken in before."""
+        """Add words as the numbers of their stems, each with its place; all places are after those added before."""
         short = said.astype(np.uint16) if len(stems) <= 2**16 else said  # short ones are sorted much faster
         data, start = places[np.argsort(short, kind="stable")].tobytes(), 0
         counts = np.bincount(said)
@@ -67,9 +67,9 @@ class Postings:
 
 
 class Many(dict[bytes, int]):
-    """Takes in the words of many turns for the postings: a dict from each word to the number of its stem.
+    """Collects the words of many turns for the postings. It is a dict from each word to the number of its stem.
 
-    For numpy, a word is two numbers of eight bytes, which also give its slot.
+    For numpy, a word is two numbers of eight bytes each; its slot in the table is computed from them.
     """
 
     def __init__(self, postings: Postings) -> None:
@@ -85,7 +85,7 @@ class Many(dict[bytes, int]):
         return number
 
     def add(self, texts: Sequence[str], place: int) -> list[int]:
-        """Take in the texts of turns, from `place` on, which is the next one; returns how many words each has."""
+        """Collect the texts of turns, the first of which is at `place`; returns how many words each has."""
         data = [text.encode() if text.isascii() else _spaced(text) for text in texts]
         line = b" ".join((b"", *data, bytes(LONG))).translate(_PLAIN)
         letters = np.frombuffer(line, np.uint8) != 32
@@ -102,7 +102,7 @@ class Many(dict[bytes, int]):
         return counts
 
     def put(self) -> None:
-        """Hand what was taken in to the postings."""
+        """Hand what was collected to the postings."""
         places = np.arange(self._start, self._start + len(self._counts), dtype=np.int32)
         if len(places):
             self._postings.extend(list(self._stems), np.concatenate(self._said), np.repeat(places, self._counts))

@@ -1,10 +1,10 @@
 """Procedural memory: a user's habits, counted over the log as `Patterns`, and hints from them for a context.
 
-The log of a user is counted in parts of a thousand messages. A part is counted once and kept as a record that cites its
-messages, so that erasing one of them erases the part, and the next analysis counts what is left of it. What the parts
-and the newest messages add up to is kept as one more record, which is all that a context reads. The values are JSON
-text: nothing looks into them, and freezing them would cost more than counting. Questions that mean the same in other
-words are taken together by the vectors that their messages have in the index.
+A user's log is counted in parts of a thousand messages. Each part is counted once and stored as a record that cites its
+messages: erasing one of them erases the record, and the next analysis counts what is left of that part. The total of
+all parts and the newest messages is stored as one more record; a context reads only that. These records hold JSON as
+text, because freezing nested values would take longer than counting. Questions that mean the same in other words are
+grouped by the vectors that their messages have in the index.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from recollect.answers import Candidate
 from recollect.errors import ConfigError, Conflict, DiskFull, StoreUnavailable
 from recollect.flow.patterns import Hint, derive, hints, most_asked
 from recollect.flow.tally import Recurring, Tally
-from recollect.layers.marks import check_cited, drop_citing, learned
+from recollect.layers.marks import check_cited, drop_citing, retry_when_gone
 from recollect.patterns import Patterns
 from recollect.recent import remembered
 from recollect.settings import DEFAULTS
@@ -36,7 +36,7 @@ from recollect.tokens.message import MESSAGE_TOKENS
 from recollect.types import Message, Scope
 
 JOB: Final = Job("patterns", key="patterns", delay=60.0)
-"""The job that looks whether an analysis is due, a minute after something was said; one for all of that minute."""
+"""The job that checks whether an analysis is due: one a minute at most, a minute after something was said."""
 KIND: Final = "pattern"
 PART: Final = 1_000
 """Messages in a part."""
@@ -70,12 +70,15 @@ typical upcoming usual usually various wait weekend whole within without wonder 
 """
 _NOT_KEPT: Final = (Conflict, DiskFull, StoreUnavailable)
 _SAY_LITTLE: Final = frozenset(words(_ASKING))
-"""Words in which people ask about anything: they make questions differ, but name no topic."""
+"""Words that questions on any topic use: they tell questions apart, but name no topic."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The counts of the log between two positions; `cites` are the sessions and ids of the messages counted."""
+    """The counts of the log between two positions; `cites` has the session and id of each message counted.
+
+    `whole` says that it has as many messages as a part should have.
+    """
 
     after: int
     to: int
@@ -86,9 +89,9 @@ class _Part:
 
 @dataclass(slots=True, eq=False)
 class Procedural:
-    """The patterns of each user, analysed again after `every` conversations.
+    """The patterns of each user, analysed again after every `every` conversations.
 
-    `model` names the embedder whose vectors tell which questions mean the same; without one, their words do.
+    `model` names the embedder whose vectors tell which questions mean the same; without it, their words do.
     """
 
     store: Store
@@ -98,14 +101,14 @@ class Procedural:
     model: str | None = None
 
     def catch_up(self, scope: Scope) -> int:
-        """Analyse the user's patterns anew once enough conversations have passed; 1 where that was done."""
+        """Analyse the user's patterns if enough conversations have passed; returns 1 if it did, else 0."""
         due = self._due(_owner(scope))
         if due:
             self._analyse(_owner(scope))
         return int(due)
 
     def learn(self, job: Job) -> int:
-        """Analyse the patterns anew if enough conversations have passed; 1 where that was done. Finishes the job."""
+        """`catch_up` for a job, which it finishes."""
         scope = _owner(job.scope)
         if not self._due(scope):
             self.store.jobs.finish(job)
@@ -114,11 +117,11 @@ class Procedural:
         return 1
 
     def patterns(self, scope: Scope) -> Patterns:
-        """The user's patterns, with everything said so far counted."""
+        """The user's patterns, analysed now over everything said so far."""
         return self._analyse(_owner(scope))
 
     def offer(self, scope: Scope, as_of: int | None = None) -> list[Candidate]:
-        """Hints from the last analysis, the most useful first; those beyond `max_tokens` together are marked as out."""
+        """Hints from the last analysis, the most useful first. Those beyond `max_tokens` are marked as left out."""
         kept = self._kept(_owner(scope), as_of)
         offered, learned = list[Candidate](), (kept.id,) if kept else ()
         room = math.inf if self.max_tokens is None else self.max_tokens
@@ -152,14 +155,14 @@ class Procedural:
         return found[-1] if found else None
 
     def _analyse(self, scope: Scope, job: Job | None = None) -> Patterns:
-        """Analyse the patterns; again where messages were erased meanwhile."""
-        return learned(partial(self._analyse_once, scope, job), partial(drop_citing, self.store, scope, KIND))
+        """Analyse the patterns, starting over if messages are erased meanwhile."""
+        return retry_when_gone(partial(self._analyse_once, scope, job), partial(drop_citing, self.store, scope, KIND))
 
     def _analyse_once(self, scope: Scope, job: Job | None) -> Patterns:
-        """Analyse the patterns, and keep them in one transaction with the end of the job.
+        """Analyse the patterns; store them and finish the job in one transaction.
 
-        Where another process was faster, or nothing can be written, they are returned all the same; with a job, that
-        is an error.
+        If another process was faster or the store can't be written to, the patterns are returned anyway; with a job,
+        that raises an error.
         """
         parts = self._parts(scope)
         fresh, newest = self._unread(scope, parts)
@@ -175,7 +178,7 @@ class Procedural:
         return patterns
 
     def _meanings(self, scope: Scope, questions: Mapping[str, Recurring]) -> dict[str, NDArray[np.float32]]:
-        """The vectors of the questions that are compared: those of messages that say little beside the question."""
+        """The vectors of the questions to compare: those of messages that say little besides the question."""
         if self.model is None:
             return {}
         asked = {(questions[bag].session, questions[bag].source): bag for bag in most_asked(questions)}
@@ -203,7 +206,7 @@ class Procedural:
         return sorted(parts, key=lambda part: part.after)
 
     def _unread(self, scope: Scope, parts: Sequence[_Part]) -> tuple[list[_Part], _Part]:
-        """Count what is not counted yet; returns the missing parts, and the newest messages, too few for a part yet."""
+        """Count what is not counted yet; returns the missing parts, and the newest messages, too few for a part."""
         fresh: list[_Part] = []
         start = 0
         for part in parts:
@@ -217,14 +220,14 @@ class Procedural:
         return fresh, newest
 
     def _kept_part(self, scope: Scope, part: _Part) -> _Part:
-        """Keep a part, in its own transaction, so that others can write between two parts of a long log; returns it."""
+        """Store a part in a transaction of its own, so that others can write between two parts; returns the part."""
         with suppress(*_NOT_KEPT), self.store.transaction():
             self.store.records.put(scope, [_record(part)])
             check_cited(self.store, scope, part.cites)
         return part
 
     def _counted(self, scope: Scope, after: int, until: int | None = None) -> _Part:
-        """Count the next part of the log, from one position to another or as far as there are messages."""
+        """Count the next part of the log after a position, up to `until` or to the end of the log."""
         page = self.store.log.scan(scope, after=after, limit=PART)
         entries = [entry for entry in page if until is None or entry.position <= until]
         whole = len(entries) == PART
@@ -247,7 +250,7 @@ class Procedural:
 
 
 def recount(store: Store, scope: Scope, positions: Sequence[int]) -> None:
-    """Have messages whose score changed counted again; call it in the transaction that changes them."""
+    """Have the next analysis count messages again whose score changed. Call it in the transaction that changes them."""
     parts = store.records.find(scope.owner, kind=KIND, key="part", exact=True) if positions else []
     held = [part.id for part in parts if any(part.value["after"] < at <= part.value["to"] for at in positions)]
     if held:
@@ -256,13 +259,13 @@ def recount(store: Store, scope: Scope, positions: Sequence[int]) -> None:
 
 def _owner(scope: Scope | None) -> Scope:
     if scope is None or scope.user is None:
-        raise ConfigError("patterns are those of a user: name one in the scope")
+        raise ConfigError("patterns belong to a user: give a scope that names one")
     return scope.owner
 
 
 @remembered(KEPT)
 def _hints(patterns: str) -> list[Hint]:
-    """What a model should know of patterns, from their JSON: the same for every context until the next analysis."""
+    """The hints for patterns in JSON; they are the same for every context until the next analysis."""
     return hints(Patterns.from_dict(json.loads(patterns)))
 
 
@@ -276,7 +279,7 @@ def _ids(cites: Iterable[tuple[str, str]]) -> tuple[str, ...]:
 
 
 def _is_all(question: Recurring, message: Item) -> bool:
-    """Whether a message says little beside a question, so that its vector is that of the question."""
+    """Whether a message says little besides a question, so that its vector can stand for the question."""
     there = message.scope is not None and message.scope.session in question.sessions
     return there and 2 * len(question.text) >= len(message.text)
 
@@ -287,7 +290,7 @@ def _record(part: _Part) -> Record:
 
 
 def _count(tally: Tally, entry: Entry, before: Message | None, count: Callable[[str], int]) -> list[Message]:
-    """Count what the user said, or how it was answered; returns the messages that were looked at for it."""
+    """Count what the user said, or an answer; returns the messages that were looked at for that."""
     message = entry.message
     if message.role == "user":
         tally.said(entry.scope.session or "", message, before, topic_words)
@@ -299,14 +302,14 @@ def _count(tally: Tally, entry: Entry, before: Message | None, count: Callable[[
 
 
 def _tokens(entry: Entry, count: Callable[[str], int]) -> int:
-    """The tokens of a message's text: as counted when it arrived, or counted now where that included other things."""
+    """The tokens of a message's text: the count from its arrival, or a new count if that included other things."""
     message = entry.message
     plain = isinstance(message.content, str) and message.name is None
     return entry.tokens - MESSAGE_TOKENS if plain and entry.tokens > MESSAGE_TOKENS else count(message.text)
 
 
 def topic_words(text: str) -> list[tuple[str, str]]:
-    """The words that say what a text is about, each as its stem and as it is written there."""
+    """The words that say what a text is about, each as its stem and as it is written in the text."""
     known = (_told(word) if len(word) <= MAX_WORD else _told.__wrapped__(word) for word in _WORD.findall(text))
     return [told for each in known for told in each]
 

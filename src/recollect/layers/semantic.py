@@ -1,4 +1,4 @@
-"""Semantic memory: facts from what a user said, each with its source; the newest holds, older ones stay on record."""
+"""Semantic memory: facts from what a user said, each with its source. The newest holds; older ones stay on record."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from recollect.flow.facts.known import opposite
 from recollect.flow.facts.people import CALLED
 from recollect.flow.facts.phrases import slug
 from recollect.flow.facts.tell import HOLDS_SEVERAL, Told
-from recollect.layers.marks import check_there, learned, read_to, said_before, set_read_to
+from recollect.layers.marks import check_there, read_to, retry_when_gone, said_before, set_read_to
 from recollect.layers.stated import Stated
 from recollect.recent import Recent
 from recollect.settings import DEFAULTS
@@ -30,7 +30,7 @@ KIND: Final = "fact"
 LAYER: Final = "facts"
 JOB: Final = Job("facts", key="facts")
 WAIT_SECONDS: Final = 10.0
-"""How long turns that are too few for a batch wait for more."""
+"""How long turns that don't fill a batch wait for more."""
 LATER: Final = Job("facts", key="facts later", delay=WAIT_SECONDS)
 PAGE: Final = 500
 MOST_WAITING: Final = 10_000
@@ -39,18 +39,18 @@ MOST: Final = 12
 NEAR_MISSES: Final = 10
 BIRTHDAY: Final = "birthday"
 NOTED_VIA: Final = "mcp"
-"""The `via` in the metadata of messages that a model wrote down for a user, who may be called "the user" in them."""
+"""The `via` in the metadata of notes that a model took for a user; they may call the writer "the user"."""
 ORIGINS: Final[dict[FactOrigin, str]] = {"user": "user", "note": "a model's note", "import": "another memory"}
-"""Whose words facts are in, as a receipt says it."""
+"""Whose words a fact is in, as a receipt puts it."""
 SAID: Final = frozenset({"type", "value", "at", "order", "session", "ended", "then", "imported"})
-"""The fields of a fact that were stated; the others say where in a message it was found."""
+"""The fields that hold what a fact says; the others say where in a message it was found."""
 
 
 @dataclass(slots=True, eq=False)
 class Semantic:
-    """Facts of users in a store. Learns in batches of `every` turns; offers at most `most` facts a section.
+    """Facts about users. They are learned in batches of `every` turns, and at most `most` are offered in a section.
 
-    `hits` and `misses` count how often what was kept in memory served an offer, and how often the store was read anew.
+    `hits` counts the offers that were served from memory, `misses` those for which facts had to be read.
     """
 
     store: Store
@@ -63,7 +63,7 @@ class Semantic:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def catch_up(self, scope: Scope) -> int:
-        """Learn from what is new in a session, or in all of a user's, however little; returns how many statements."""
+        """Learn from what is new in a session, or in all of a user's sessions; returns how many statements."""
         if scope.session is not None:
             return self._learn(scope, None, 1)
         waiting = self.store.jobs.find(scope, limit=MOST_WAITING)
@@ -71,12 +71,12 @@ class Semantic:
         return sum(self._learn(session, None, 1) for session in sessions)
 
     def learn(self, job: Job) -> int:
-        """Learn from a session once it has a batch of new turns, or after a while; returns how many statements."""
+        """Learn from a session that has a full batch of new turns, or has waited; returns how many statements."""
         return self._learn(job.scope or Scope(), job, 1 if job.key == LATER.key else self.every)
 
     def facts(self, user: Scope, as_of: datetime | None = None) -> list[Fact]:
-        """What is known of a user, the oldest first; or what was known at an earlier time and not past its day."""
-        kept = self._kept(user.owner)[0]
+        """What is known about a user, oldest first; with `as_of`, what was known and still held at that time."""
+        kept = self._stated(user.owner)
         if as_of is None:
             return list(kept.known.standing)
         then = with_zone(as_of)
@@ -87,31 +87,31 @@ class Semantic:
         """The known birthdays by name ("my birthday", "my sister's birthday"), where the question is about one."""
         if BIRTHDAY not in question.lower():
             return {}
-        standing = self._kept(user.owner)[0].known_at(until).standing
+        standing = self._stated(user.owner).known_at(until).standing
         found = {fact.key: fact.value for fact in standing if fact.key.split(":")[-1] == BIRTHDAY}
         named = {f"my {key.removesuffix(f':{BIRTHDAY}')}'s {BIRTHDAY}": day for key, day in found.items() if ":" in key}
         own = {f"my {BIRTHDAY}": found[BIRTHDAY]} if BIRTHDAY in found else {}
         return {name: " ".join(day.split()[:2]) for name, day in (named | own).items()}
 
     def history(self, user: Scope, key: str) -> list[Fact]:
-        """Everything ever known of a user under a key, the oldest first; `valid_to` says until when it held."""
-        return self._kept(user.owner)[0].known.of(key)
+        """Everything ever known about a user under a key, oldest first; `valid_to` says until when it held."""
+        return self._stated(user.owner).known.of(key)
 
     def remember(
         self, user: Scope, type: FactType, key: str, value: str | None, at: datetime, session: str = ""
     ) -> Fact | None:
-        """Set a fact by hand, and return it; None as the value ends what is known under the key.
+        """Set a fact by hand, and return it; the value None ends what is known under the key.
 
-        Under a key that holds several values, as likes and sister do, that is all of them. It counts as the newest
-        even where what is known was dated by a clock that is ahead of this one.
+        For a key that holds several values, such as likes or sister, None ends them all. The fact counts as the newest
+        even if a clock that is ahead of this one dated what is known.
         """
         check_id(key, "key")
         if type not in FACT_TYPES:
             raise ConfigError(f"type {type!r} is not one of {', '.join(FACT_TYPES)}")
         if value is not None and not (isinstance(value, str) and value.strip()):
-            raise ConfigError(f"a fact's value is text that is not empty, got {value!r}; None ends the fact")
+            raise ConfigError(f"a fact's value must be text that is not empty, got {value!r}; None ends the fact")
         if key.startswith(f"{CALLED}:"):
-            raise ConfigError(f"key {key!r} only names someone: say who that is, as in 'sister:nadia:place'")
+            raise ConfigError(f"key {key!r} only gives a name: say who that is, as in 'sister:nadia:place'")
         keys = [key]
         if key in HOLDS_SEVERAL and value is not None:
             keys = [f"{key}:{slug(value.encode('utf-8', 'replace').decode())}"]  # no half of a surrogate pair
@@ -122,7 +122,7 @@ class Semantic:
             "type": type,
             "value": value or "",
             "at": said.isoformat(),
-            "order": max([said, *self._stated(user, keys)]).isoformat(),
+            "order": max([said, *self._times_of(user, keys)]).isoformat(),
             "session": session,
             "ended": ended,
         }
@@ -130,23 +130,23 @@ class Semantic:
         return next((fact for fact in self.facts(user) if fact.key == keys[0]), None)
 
     def restore(self, user: Scope, fact: Record) -> bool:
-        """Keep a fact of another store; whether it is new here. InvalidTranscript where it can't have been a fact."""
+        """Keep a fact of another store; returns whether it is new here. Raises InvalidTranscript if it is malformed."""
         _check(fact)
         with self.store.transaction(user.owner):
             if new := not self.store.records.get(user.owner, [fact.id]):
                 self.store.records.put(user.owner, [fact])
         return new
 
-    def _stated(self, user: Scope, keys: Sequence[str]) -> list[datetime]:
-        """The times at which something was said about one of these keys, or its opposite."""
+    def _times_of(self, user: Scope, keys: Sequence[str]) -> list[datetime]:
+        """The times at which something was said about one of these keys or its opposite (likes, dislikes)."""
         about = {*keys, *map(opposite, keys)}
-        return [one.order[0] for one in self._kept(user.owner)[0].statements if one.key in about]
+        return [one.order[0] for one in self._stated(user.owner).statements if one.key in about]
 
     def offer(self, user: Scope, question: str, at: datetime, until: int | None = None) -> list[Candidate]:
-        """A line for each fact that holds at a time, best first: shared words count most, then confidence and newness.
+        """A line for each fact that holds at a time, best first: shared words count most, then confidence and recency.
 
-        Facts past their day, and those beyond `most` in a section, come marked as out. `until` is a position in the
-        log: what was said after it counts as not said yet.
+        Facts that are past their day, or beyond `most` in a section, are marked as left out. `until` is a position of
+        the store: what was said after it counts as not said yet.
         """
         at, user = with_zone(at), user.owner
         kept, fresh = self._kept(user)
@@ -154,11 +154,11 @@ class Semantic:
             self.hits, self.misses = self.hits + (not fresh), self.misses + fresh
         return list(_candidates(kept.told(question, at, until, self.most), kept.known_at(until).rests))
 
-    def elsewhere(self, scope: Scope, ids: Sequence[str] | None) -> list[Record]:
-        """The facts to put back after messages were erased: they are from other sessions that use the same ids."""
+    def spared(self, scope: Scope, ids: Sequence[str] | None) -> list[Record]:
+        """The facts to put back after erasing messages: those from other sessions, which may use the same ids."""
         if scope.session is None:
             return []
-        statements = self._kept(scope.owner)[0].statements
+        statements = self._stated(scope.owner).statements
         cited = {id for one in statements if one.session != scope.session for id in one.sources}
         named = cited if ids is None else cited.intersection(ids)
         erased = {entry.message.id for entry in self.store.log.get(scope, sorted(named))}
@@ -166,7 +166,7 @@ class Semantic:
         return [fact for fact in self.store.records.get(scope.owner, spared) if fact.scope == scope.owner]
 
     def forget(self, scope: Scope) -> None:
-        """Drop what is kept in memory of a scope whose messages were erased."""
+        """Drop what is cached of a scope, because messages in it were erased."""
         with self._lock:
             self._erasures += 1
             for user in [user for user in self._users if user.covers(scope) or scope.covers(user)]:
@@ -175,7 +175,7 @@ class Semantic:
     def _learn(self, scope: Scope, job: Job | None, least: int) -> int:
         total, more = 0, True
         while more:
-            new, more = learned(partial(self._learn_page, scope, job, least))
+            new, more = retry_when_gone(partial(self._learn_page, scope, job, least))
             total, least = total + new, 1
         return total
 
@@ -200,8 +200,12 @@ class Semantic:
                 self.store.jobs.finish(job)
         return len(records) if new else 0, more
 
+    def _stated(self, user: Scope) -> Stated:
+        """What a user stated, up to date with the store."""
+        return self._kept(user)[0]
+
     def _kept(self, user: Scope) -> tuple[Stated, bool]:
-        """What is kept of a user, brought up to date with the store, and whether facts had to be read for that."""
+        """What is cached of a user, brought up to date with the store, and whether facts had to be read for that."""
         with self._lock:
             kept = self._users.get(user)
             if kept is not None:
@@ -225,11 +229,11 @@ class Semantic:
         return kept
 
     def _holds_all(self, kept: Stated, user: Scope) -> bool:
-        """Whether what is kept is all that the store has of a user."""
+        """Whether what is cached is everything that the store has about a user."""
         return (len(kept.statements), kept.position) == self.store.records.extent(user, KIND)
 
     def _take(self, kept: Stated, user: Scope) -> None:
-        """Take in what is new in the store."""
+        """Take in the facts that are new in the store."""
         new = self.store.records.find(user, kind=KIND, exact=True, after=kept.position)
         if new:
             kept.take([(_statement(record), record.recorded_at) for record in new])
@@ -251,7 +255,7 @@ def _is_note(message: Message) -> bool:
 
 
 def record_of(entry: Entry, found: Found, n: int, origin: str = "rules", beside: Iterable[str] = ()) -> Record:
-    """The record of a fact, the n-th that was found in a message; it also cites the messages `beside`."""
+    """The record of the n-th fact found in a message; it also cites the messages `beside`."""
     message, session = entry.message, entry.scope.session or ""
     at = message.at or EPOCH
     body = {
@@ -272,7 +276,7 @@ def record_of(entry: Entry, found: Found, n: int, origin: str = "rules", beside:
 
 
 def portable(fact: Record) -> dict[str, Any]:
-    """What an export has of a fact: what it says, without its place in a message or a store."""
+    """A fact as an export holds it: what it says, without its place in a message or a store."""
     return {name: part for name, part in fact.value.items() if name in SAID}
 
 
@@ -282,7 +286,7 @@ def _check(fact: Record) -> None:
     times = all(datetime.fromisoformat(body[name]).tzinfo for name in ("at", "order"))
     known = body["type"] in FACT_TYPES and isinstance(body["ended"], bool) and body.keys() <= SAID
     if not (texts and times and known and (body["ended"] or body["value"].strip())):
-        raise InvalidTranscript(f"{fact.key} is no fact that a user can have stated")
+        raise InvalidTranscript(f"{fact.key} is not a fact that a user can have stated")
 
 
 def _statement(record: Record) -> Statement:
@@ -309,7 +313,7 @@ def _statement(record: Record) -> Statement:
 
 
 def _candidates(told: Iterable[Told], rests: Mapping[str, tuple[str, ...]]) -> Iterable[Candidate]:
-    """The facts as candidates; a few of those that are left out are shown with the rule."""
+    """The facts as candidates; of those left out, only the first few, for the receipt."""
     left_out = 0
     for one in told:
         left_out += bool(one.out)

@@ -1,4 +1,4 @@
-"""What was shown and offered for the last questions, so that one asked again, as in an agent's loop, gets the same."""
+"""What contexts of the last questions held, so that a question asked again, as in an agent's loop, gets the same."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from recollect.types import Message, Scope
 KEPT_QUESTIONS: Final = 256
 
 Offers: TypeAlias = Mapping[str, Sequence[Candidate]]
-"""What is offered for a question, by section; `out` says why a context did not take it."""
-
-
+"""What is offered for a question, by section. A candidate's `out` says why a context did not take it."""
 Kept: TypeAlias = tuple[tuple[Line, ...], frozenset[str]]
-"""The receipt of a context, and the ids of the messages that it showed."""
+"""What was offered to a context, with what became of it, and the ids of the messages that it showed."""
 
 
 class Question(NamedTuple):
-    """A question in its place: the session, the number of the message, its words, the budget it was asked with, and how
-    many characters the system text and the tools `beside` it have: their tokens change as a counter learns.
+    """A question in its place: the session, the number of the message, its words, and the budget it was asked with.
+
+    `beside` is the length of the system text and the tools sent with it, in characters: their tokens change as
+    a counter learns.
     """
 
     scope: Scope
@@ -42,13 +42,13 @@ class Question(NamedTuple):
 
 
 class Before(NamedTuple):
-    """What was offered for a question when it was asked before, and the ids of the messages shown beside it."""
+    """What was offered when a question was asked before, and the ids of the messages shown then."""
 
     offers: Offers
     ids: frozenset[str]
 
     def shown(self, now: Shown, count: Callable[[Message], int]) -> Shown:
-        """Now without the turns that had to give way to what was offered, unless they were pinned since."""
+        """The conversation now, without the turns that had to make room then, unless they were pinned since."""
         before = turns(answerable(now.messages))[:-1]
         unpinned = (turn for turn in before if not any(message.pinned for message in turn))
         gone = {message.id for turn in unpinned for message in turn} - self.ids
@@ -63,7 +63,7 @@ class Before(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Settled:
-    """The contexts of the questions asked last: what was offered for each, what became of it, and what was shown."""
+    """The contexts of the questions asked last: what was offered, what became of it, and which messages were shown."""
 
     store: Store
     _kept: Recent[Question, Kept] = field(default_factory=lambda: Recent(KEPT_QUESTIONS))
@@ -75,7 +75,10 @@ class Settled:
             self._kept[question] = context.offered, frozenset(message.id for message in context.conversation)
 
     def before(self, question: Question) -> Before | None:
-        """The same offers as before, with what was decided on each; None where something that they quote is gone."""
+        """What was offered when this question was asked before, with what was decided on each candidate.
+
+        None if it was not asked, or something that would be quoted is gone.
+        """
         with self._lock:
             if (kept := self._kept.get(question)) is None:
                 return None
@@ -90,7 +93,7 @@ class Settled:
                 del self._kept[key]
 
     def _still_there(self, owner: Scope, offers: Offers) -> bool:
-        """Whether all that these offers quote is still there, and not erased by this or another process."""
+        """Whether everything that these offers quote still exists: another process may have erased some."""
         quoted = [one for offer in offers.values() for one in offer if not one.out]
         chunks = list({id for one in quoted if one.section == "documents" for id in one.sources})
         cited = {place for one in quoted if one.section != "documents" for place in one.cites("")}
@@ -103,7 +106,9 @@ class Settled:
 
 
 def _decided(lines: Sequence[Line]) -> Offers:
-    """The same offers, left out by the same rules, but for what the conversation or recall had: it may no longer."""
+    """The same offers, left out by the same rules, except where the conversation or recall already had the words: it
+    may no longer.
+    """
     offers: dict[str, list[Candidate]] = {}
     for line in lines:
         out = "" if line.kept or line.rule in (IN_CONVERSATION, RECALLED) else line.rule

@@ -1,8 +1,8 @@
 """The rolling summary: what was said before the window, in a few hundred tokens that change only at a cut.
 
-A session's messages are folded in blocks. A context shows the summary up to the last whole block before the window
-together with what lies between that and the window, so nothing is shown twice and nothing is missing. It depends on
-those messages alone: what the background has not folded yet is folded on the way.
+A session's messages are folded into the summary in blocks. A context shows the summary of all whole blocks before the
+window, extended by the messages between them and the window, so that nothing is missing and nothing is shown twice. It
+depends on the messages alone: what the background has not folded yet is folded when a context needs it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from recollect.answers import Candidate
 from recollect.flow.days import written
 from recollect.flow.summarise import Said, Sentence, fold, pick, render
 from recollect.layers.columns import ASSISTANTS, speaker_of
-from recollect.layers.marks import check_there, drop_citing, learned, read_to, set_read_to
+from recollect.layers.marks import check_there, drop_citing, read_to, retry_when_gone, set_read_to
 from recollect.llm.recall import echoes
 from recollect.recent import Recent
 from recollect.settings import DEFAULTS
@@ -29,9 +29,9 @@ JOB: Final = Job(KIND, key=KIND)
 BLOCKS_A_JOB: Final = 50
 _COMMON: Final = frozenset(words(" ".join(COMMON)))
 SPARE: Final = 20
-"""How many more blocks are looked at than are asked for: some may have been made by other settings."""
+"""How many more blocks are looked at than asked for, as some may have been made with other settings."""
 KEPT: Final = 256
-"""How many summaries are remembered as they were last shown."""
+"""How many summaries are remembered as they were last offered."""
 
 
 @dataclass(slots=True, eq=False)
@@ -47,21 +47,21 @@ class Summary:
     def learn(self, job: Job) -> int:
         """Fold the new blocks of a session into its summary, and finish the job; returns how many blocks.
 
-        Where there is more, the job waits again.
+        If there are more blocks, the job is enqueued again.
         """
         return self._fold(job.scope or Scope(), job)
 
     def catch_up(self, scope: Scope) -> int:
-        """Fold all whole blocks of the session that are not in its summary yet; returns how many."""
+        """Fold all whole blocks of the session that are not yet in its summary; returns how many."""
         folded = 0
         while new := self._fold(scope, None):
             folded += new
         return folded
 
     def offer(self, scope: Scope, first_seq: int, as_of: int | None = None, before: object = None) -> list[Candidate]:
-        """The summary of the session's messages before number `first_seq`; nothing where there are none.
+        """The summary of the session's messages before number `first_seq`; nothing if there are none.
 
-        `before` identifies the messages before that one; for the same ones, the same is offered again.
+        `before` identifies those messages: while it is the same, the same summary is offered again from memory.
         """
         if first_seq <= 1:
             return []
@@ -80,27 +80,27 @@ class Summary:
         return "\n".join(candidate.text for candidate in self.offer(scope, self._last(scope) + 1))
 
     def find(self, within: Scope, question: str, k: int, where: Filter) -> list[Item]:
-        """The `k` best blocks that share a word with a question, of a session or of all of a user's, best first."""
+        """The `k` best blocks of a session, or of all a user's, that share a word with a question, best first."""
         found = self.store.index.search(within, question, k + SPARE, where=replace(where, kinds=(KIND,)))
         ours = [match for match in found if match.id.endswith(f" {self.every} {self.max_tokens}")]
         return [item for match in ours[:k] for item in self.store.index.get(match.scope, KIND, [match.id])]
 
-    def told(self, scope: Scope, until: int) -> list[Sentence]:
-        """The conversation's own sentences that the newest summary up to message `until` rests on."""
+    def sentences(self, scope: Scope, until: int) -> list[Sentence]:
+        """The conversation's own sentences in the newest summary that ends at message `until` or before."""
         return _sentences(self._standing(scope, until, None)[1])
 
     def newest(self, scope: Scope) -> tuple[int, Record | None]:
-        """The newest summary that is kept, and the number of the message it goes up to."""
+        """The newest stored summary, and the number of the message that it ends at."""
         return self._standing(scope, self._last(scope), None)
 
     def forget(self) -> None:
-        """Drop what is kept in memory: messages were erased."""
+        """Drop what is cached, because messages were erased."""
         self._kept.clear()
 
     def after(self, scope: Scope, seq: int) -> list[Record]:
-        """The summaries that came after message `seq` of a session, and go with it.
+        """The summaries that end at message `seq` of a session or later; they go with it when it is erased.
 
-        Those that quote it would go anyway; the others have to, since they could not be made again from what is left.
+        Those that quote it go anyway. The others must go too: they could not be made again from what is left.
         """
         kept = self.store.records.find(scope, kind=KIND, exact=True)
         return [record for record in kept if int(record.key.split()[0]) >= seq]
@@ -128,7 +128,7 @@ class Summary:
     def _folded(
         self, before: list[Sentence], entries: Sequence[Entry], after: int, count: Callable[[str], int]
     ) -> list[Sentence]:
-        """Fold entries into the sentences `before`, block by block, so that it is the same whoever folded how much."""
+        """Fold entries into the sentences `before`, block by block: how many are folded at once makes no difference."""
         blocks: dict[int, list[Said]] = {}
         for entry in entries:
             blocks.setdefault((entry.seq - after - 1) // self.every, []).append(_said(entry))
@@ -137,10 +137,10 @@ class Summary:
         return before if count(render(before)) <= self.max_tokens else pick(before, self.max_tokens, count, telling)
 
     def _known(self, scope: Scope, until: int, as_of: int | None) -> tuple[int, Record | None]:
-        """The summary to go on from, and where it ends.
+        """The stored summary to continue from, and the message it ends at.
 
-        As of an earlier moment it is a model's wording, if there was one then; else today's sentences are right, as
-        they depend on the messages alone.
+        For an earlier moment, that is a model's wording if there was one then. Otherwise today's sentences are right,
+        as they depend on the messages alone.
         """
         end, record = self._standing(scope, until, as_of)
         if as_of is None or (record and "text" in record.value):
@@ -149,19 +149,19 @@ class Summary:
         return end, record and replace(record, value={"rolling": record.value["rolling"]})
 
     def _standing(self, scope: Scope, until: int, as_of: int | None) -> tuple[int, Record | None]:
-        """The newest summary that ends at message `until` or before, and where it ends."""
+        """The newest summary that ends at message `until` or before, and the message it ends at."""
         end = max(0, until) // self.every * self.every
         known = None
         while end > 0:
-            if found := self.store.records.find(scope, kind=KIND, key=self._key(end), as_of=as_of, exact=True):
+            if found := self._ending_at(scope, self._key(end), as_of):
                 return end, found[-1]
             known = read_to(self.store, scope, self._mark) if known is None else known
             end = min(end - self.every, known)
         return 0, None
 
     def _fold(self, scope: Scope, job: Job | None) -> int:
-        """Fold blocks of messages that are still there; returns how many."""
-        return learned(partial(self._fold_once, scope, job), partial(drop_citing, self.store, scope, KIND))
+        """Fold blocks, starting over if messages are erased meanwhile; returns how many."""
+        return retry_when_gone(partial(self._fold_once, scope, job), partial(drop_citing, self.store, scope, KIND))
 
     def _fold_once(self, scope: Scope, job: Job | None) -> int:
         whole = self._last(scope) // self.every * self.every
@@ -186,15 +186,15 @@ class Summary:
     def _put(self, scope: Scope, made: Sequence[tuple[Record, Item]], newest: int) -> None:
         records = [record for record, _ in made]
         before = self.store.records.get(scope, [record.id for record in records])
-        if outlived := [record.id for record in before if record.superseded_at and not self._stands(record)]:
-            self.store.records.delete(scope, outlived)  # a model's wording that replaced them was erased
+        replaced = [record for record in before if record.superseded_at]
+        if outlived := [record.id for record in replaced if not self._ending_at(scope, record.key)]:
+            self.store.records.delete(scope, outlived)  # a model's wording had replaced them, and was erased
         self.store.records.put(scope, records)
         self.store.index.put(scope, [item for _, item in made])
         check_there(self.store, scope, (id for pair in made for part in pair for id in part.sources), newest)
 
-    def _stands(self, record: Record) -> bool:
-        scope = record.scope or Scope()
-        return bool(self.store.records.find(scope, kind=KIND, key=record.key, exact=True))
+    def _ending_at(self, scope: Scope, key: str, as_of: int | None = None) -> list[Record]:
+        return self.store.records.find(scope, kind=KIND, key=key, as_of=as_of, exact=True)
 
     def _record(self, seq: int, rolling: Sequence[Sentence]) -> Record:
         value = {"rolling": [list(astuple(sentence)) for sentence in rolling]}
@@ -204,7 +204,7 @@ class Summary:
         )
 
     def _item(self, seq: int, entries: Sequence[Entry]) -> Item:
-        """The item by which a block is found: its own sentences."""
+        """The index item by which a block is found: it has the block's own sentences."""
         block = self._folded([], entries, seq - self.every, self.count)
         sources = tuple(dict.fromkeys(sentence.id for sentence in block))
         at = entries[-1].message.at if entries else None
@@ -219,12 +219,12 @@ class Summary:
 
 
 def telling(text: str) -> list[str]:
-    """The words of a text, each once, without the commonest."""
+    """The words of a text, each once, without the most common ones."""
     return [word for word in query_words(text) if word not in _COMMON]
 
 
 def wording(record: Record) -> str:
-    """The text of a summary: in a model's words or, without those, in the conversation's."""
+    """The text of a summary: a model's wording, or else the conversation's own sentences."""
     return str(record.value.get("text") or render(_sentences(record)))
 
 
@@ -234,9 +234,9 @@ def _sentences(record: Record | None) -> list[Sentence]:
 
 
 def _said(entry: Entry) -> Said:
-    """A message as it is summarised. What a person says in the role of the assistant counts as a user's.
+    """A message as it is summarised. What a named person says in the role of the assistant counts as a user's words.
 
-    Of an answer that only quotes memory nothing is taken: that was said elsewhere.
+    An answer that only quotes memory has no text here: it was said elsewhere.
     """
     message, speaker = entry.message, speaker_of(entry.message)
     person = message.role == "assistant" and message.name is not None and speaker.lower() not in ASSISTANTS

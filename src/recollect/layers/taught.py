@@ -1,7 +1,7 @@
-"""Facts and summaries by a model, in batches from the job queue, and used only where they keep to what was said.
+"""Facts and summaries by a model, made in batches from the job queue, and used only if they agree with what was said.
 
-The rules' facts and the summary in the conversation's own words are there already; a model adds facts that quote a
-message, and replaces the wording of a summary. If it fails, lies or costs too much, nothing is lost.
+The facts found by rules and the summary in the conversation's own words exist already. A model adds facts that quote
+a message, and rewords the summary. If it fails, makes things up or costs too much, nothing is lost.
 """
 
 from __future__ import annotations
@@ -35,18 +35,19 @@ T = TypeVar("T")
 FACTS: Final = Job("facts by model", key="facts by model")
 SUMMARY: Final = Job("summary by model", key="summary by model")
 BATCH: Final = 40
-"""Messages of a session that are read in one call."""
+"""How many messages of a session the model reads in one call."""
 MAX_CHARS: Final = 2_000
-"""Characters of a message that a model is shown."""
+"""How many characters of a message the model is shown."""
 SOON: Final = 60.0
-"""Seconds until work that could not be done is tried again; four times as many each time, up to a day."""
+"""Seconds until work that could not be done is tried again; each further time it is four times as long, up to a day."""
 DAY: Final = 86_400.0
+DAY_IS_SPENT: Final = "today's limit of calls or tokens is reached"
 BLOCKS: Final = 4
 """How many blocks of messages pass between two summaries by the model."""
 RETRIES: Final = 3
-"""How often a batch that is too large for the model is made smaller."""
+"""How many times a batch that is too large for the model is made smaller."""
 LAST: Final = 1_000
-"""The numbers of a model's facts begin here, after those of all facts by rules in the same message."""
+"""A model's facts are numbered from here, so that they come after all facts by rules in the same message."""
 
 _FACTS_SCHEMA: Final = {
     "type": "object",
@@ -108,18 +109,18 @@ class Taught:
         return {FACTS.kind: self.learn_facts, SUMMARY.kind: self.learn_summary}
 
     def jobs(self, every_turns: int) -> list[Job]:
-        """The jobs that are enqueued with every message: seldom due, so that calls are few."""
+        """The jobs enqueued with every message; they are seldom due, so that the model is called seldom."""
         return [
             replace(FACTS, every=2 * every_turns),
             replace(SUMMARY, every=BLOCKS * self.summary.every),
         ]
 
     def learn_facts(self, job: Job) -> int:
-        """Have the model read what the user said since the last time; returns how many facts it found there."""
+        """Have the model read what the user said since last time; returns how many facts it found."""
         scope = job.scope or Scope()
         entries = self.store.log.read(scope, after=read_to(self.store, scope, FACTS.kind), limit=BATCH)
         if any(map(_by_user, entries)) and not self.ledger.is_open(scope.tenant):
-            return self._put_off(job, "the limit of the day is reached")
+            return self._put_off(job, DAY_IS_SPENT)
         try:
             read, found = _fitting(partial(self._facts, job), entries)
         except ModelError as error:
@@ -137,7 +138,7 @@ class Taught:
         return len(records)
 
     def learn_summary(self, job: Job) -> int:
-        """Have the model word the newest summary anew; 1 where its text could be used, else 0."""
+        """Have the model reword the newest summary; returns 1 if its text could be used, else 0."""
         scope = job.scope or Scope()
         self.summary.catch_up(scope)
         end, record = self.summary.newest(scope)
@@ -145,9 +146,9 @@ class Taught:
             self.store.jobs.finish(job)
             return 0
         if not self.ledger.is_open(scope.tenant):
-            return self._put_off(job, "the limit of the day is reached")
+            return self._put_off(job, DAY_IS_SPENT)
         start = max(0, end - BLOCKS * self.summary.every)
-        entries, earlier = self.store.log.read(scope, after=start, until=end), self.summary.told(scope, start)
+        entries, earlier = self.store.log.read(scope, after=start, until=end), self.summary.sentences(scope, start)
         notes, before = wording(record), render(earlier)
         try:
             read, said = _fitting(partial(self._summary, job, notes, before), entries)
@@ -165,7 +166,7 @@ class Taught:
         return int(problem is None)
 
     def _reword(self, scope: Scope, record: Record, text: str, shown: Iterable[str]) -> None:
-        """Put the model's wording in the place of a summary; it cites all that the model was shown."""
+        """Replace a summary by the model's wording, which cites everything that the model was shown."""
         sources = tuple(dict.fromkeys((*record.sources, *shown)))
         value, origin = {**record.value, "text": text}, f"model {self.model.name}"
         self.store.records.supersede(
@@ -174,7 +175,7 @@ class Taught:
         check_there(self.store, scope, sources, record.position)
 
     def _put_off(self, job: Job, reason: str) -> int:
-        """Leave the work for later, each time for longer; it is never given up."""
+        """Put the work off, each time for longer; it is never given up."""
         scope, times = job.scope or Scope(), int(job.payload.get("put off", 0))
         log.warning("%s of tenant %s waits: %s", job.kind, scope.tenant, reason)
         payload, delay = FrozenDict({"put off": times + 1}), min(SOON * 4 ** min(times, 9), DAY)
@@ -205,15 +206,15 @@ class Taught:
     def _problem(self, text: str, notes: str, sources: str) -> str | None:
         """Why a model's summary can't be used; None where it can."""
         if not text:
-            return "there is none"
+            return "it is empty"
         if (tokens := self.count(text)) > self.summary.max_tokens:
             return f"it has {tokens} tokens"
         return unfaithful(text, notes, sources)
 
     def _asked(self, job: Job, task: str, data: str, schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Ask the model; None where its answer can't be read: the same is not asked again.
+        """Ask the model; returns None if its answer can't be read, as asking the same again would not help.
 
-        The job's lease is renewed first, so that nobody else asks the same meanwhile.
+        The job's lease is renewed first, so that no other process asks the same meanwhile.
         """
         tenant = (job.scope or Scope()).tenant
         self.store.jobs.renew(job, LEASE)
@@ -235,9 +236,9 @@ class Taught:
 
 
 def _fitting(ask: Callable[[Sequence[Entry]], T], entries: Sequence[Entry]) -> tuple[Sequence[Entry], T | None]:
-    """Ask about these messages or, where they are too many for the model, about the first of them.
+    """Ask about these messages or, if they are too many for the model, about the first of them.
 
-    Returns the messages asked about, and the answer; all of them, and None, where even the fewest were too many.
+    Returns the messages asked about and the answer; all of them and None if even the fewest were too many.
     """
     asked = entries
     for _ in range(RETRIES + 1):
@@ -252,7 +253,7 @@ def _fitting(ask: Callable[[Sequence[Entry]], T], entries: Sequence[Entry]) -> t
 
 
 def _heard(found: Found, n: int, words: Sequence[set[str]]) -> list[int]:
-    """The other messages that have words of a fact which the message it quotes, the n-th, lacks."""
+    """The other messages with words of the fact that are missing from the message it quotes, the n-th."""
     new = set(telling(f"{found.key} {found.value}")) - words[n]
     return [m for m, held in enumerate(words) if m != n and new & held]
 

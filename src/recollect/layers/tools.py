@@ -1,4 +1,4 @@
-"""Tool memory: excerpts of what tools and the web said, each with its source and date, quoted while they are fresh."""
+"""Tool memory: excerpts from tools and the web, each with its source and date, quoted while they are fresh."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from recollect.types import Scope, check_id, with_zone
 log = logging.getLogger("recollect")
 
 Search: TypeAlias = Callable[[str], Sequence[Excerpt]]
-"""Searches the web: a question in, excerpts out, best first. It keeps its own time limit."""
+"""A function that searches the web: it takes a question and returns excerpts, best first, within its own time limit."""
 
 KIND: Final = "artifact"
 LOOKED_AT: Final = 20
@@ -35,20 +35,20 @@ NEAR_MISSES: Final = 10
 WEB_RESULTS: Final = 3
 """How many results of one search are kept."""
 MAX_CHARS: Final = 4_000
-"""Characters that are kept of a web result, and looked at in any excerpt."""
+"""How many characters of a web result are kept, and how many of any excerpt are compared with a question."""
 EXCERPT_TOKENS: Final = 100
 """A longer excerpt is shown up to the last sentence that fits."""
 SHARED: Final = 0.25
-"""The part of a question's words that an excerpt must have to be to the point."""
+"""The share of a question's words that an excerpt must have to be to the point."""
 AGE: Final = 0.5
-"""The part of its score that an excerpt has lost by the time it expires."""
+"""The share of its score that an excerpt has lost by the time it expires."""
 SEARCH_AGAIN: Final = timedelta(minutes=10)
 KEPT: Final = 256
 
 
 @dataclass(slots=True, eq=False)
 class Tools:
-    """What tools said in a session. `search`, where given, is called when a question is about news."""
+    """What tools said in a session. `search`, if given, is called when a question asks for news."""
 
     store: Store
     count: Callable[[str], int]
@@ -59,20 +59,20 @@ class Tools:
     _shortened: Recent[str, str] = field(default_factory=lambda: Recent(KEPT))
 
     def add(self, scope: Scope, excerpt: str, source: str, at: datetime) -> Excerpt:
-        """Keep an excerpt until it expires, and return it; the same one of the same day is kept once."""
+        """Keep an excerpt until it expires, and return it. The same excerpt is kept once a day."""
         kept = Excerpt(excerpt, source, at)
         self.restore(scope, kept, at)
         return kept
 
     def restore(self, scope: Scope, excerpt: Excerpt, at: datetime, question: str = "") -> bool:
-        """Keep an excerpt of another store; whether it is new. `question` is what a web search found it for."""
+        """Keep an excerpt; returns whether it is new. `question` is what a web search found it for."""
         source = check_id(excerpt.source, "the source of an excerpt")
         if not excerpt.text.strip():
             raise ConfigError(f"the excerpt of {source} is empty: give the words that are worth keeping")
         return self._put(scope, [excerpt], with_zone(at), question)
 
     def offer(self, scope: Scope, question: str, at: datetime, *, as_of: int | None = None) -> list[Candidate]:
-        """Excerpts to the point of a question asked at that time, best first; with `as_of`, of those kept by then."""
+        """Excerpts that match a question asked at that time, best first; `as_of` leaves out what was kept later."""
         scored = (one for one, _ in self._scored(scope, question, at, as_of))
         best = sorted(scored, key=lambda one: (-one.score, one.origin, one.text))
         distinct = list({one.text: one for one in reversed(best)}.values())[::-1]
@@ -81,21 +81,21 @@ class Tools:
         return [*fitting[: self.most], *(over + [one for one in distinct if one.out])[:NEAR_MISSES]]
 
     def forget(self) -> None:
-        """Drop what is kept in memory, as which questions were searched for lately: messages were erased."""
+        """Drop what is cached, such as which questions were searched for lately, because messages were erased."""
         self._searched.clear()
         self._shortened.clear()
 
     def kept(self, scope: Scope, at: datetime) -> list[Excerpt]:
-        """The session's excerpts that are not expired at that time, in the order in which they came."""
-        return [_excerpt(record) for record in self.holding(scope, at)]
+        """The session's excerpts that have not expired at that time, in the order in which they were added."""
+        return [_excerpt(record) for record in self.fresh(scope, at)]
 
-    def holding(self, scope: Scope, at: datetime) -> list[Record]:
-        """The same as records, of a session or of all of a user's."""
+    def fresh(self, scope: Scope, at: datetime) -> list[Record]:
+        """The records of the excerpts that have not expired, of a session or of all a user's sessions."""
         records = self.store.records.find(scope, kind=KIND, exact=scope.session is not None)
         return [record for record in records if _holds(record, with_zone(at))]
 
     def find(self, scope: Scope, question: str, at: datetime, k: int = LOOKED_AT) -> list[Excerpt]:
-        """The `k` best excerpts that are to the point of a question, best first."""
+        """The `k` excerpts that match a question best, best first."""
         check_question(question)
         check_count("k", k)
         scored = (one for one in self._scored(scope, question, at, None) if not one[0].out)
@@ -103,7 +103,7 @@ class Tools:
         return [_excerpt(record) for _, record in best[:k]]
 
     def _scored(self, scope: Scope, question: str, at: datetime, as_of: int | None) -> list[tuple[Candidate, Record]]:
-        """The excerpts that share words with a question, each as it is offered, with its record."""
+        """The excerpts that share words with a question, each as a candidate and as its record."""
         asked, at = question[:MAX_QUESTION], with_zone(at)
         wanted = set(query_words(asked))
         return [(self._candidate(record, wanted, at), record) for record in self._found(scope, asked, at, as_of)]
@@ -128,14 +128,14 @@ class Tools:
         )
 
     def _short(self, record: Record) -> str:
-        """An excerpt as it is shown; that is remembered by its id, which changes with its text."""
+        """An excerpt as it is shown, remembered under its id: that changes with its text."""
         found = self._shortened.get(record.id)
         if found is None:
             found = self._shortened[record.id] = _in_short(record.value["text"].strip(), self.count)
         return found
 
     def _is_due(self, scope: Scope, asked: str, at: datetime) -> bool:
-        """Whether to search now: for news, and not again for the same question within minutes."""
+        """Whether to search now: only for news, and not twice within minutes for the same question."""
         if self.search is None or not asks_for_news(asked, at.date()):
             return False
         last = self._searched.get((scope, asked))
@@ -145,10 +145,10 @@ class Tools:
         return True
 
     def look_up(self, scope: Scope, question: str, at: datetime, id: str | None = None) -> None:
-        """Search for a question that is about news, and keep what is found; whatever goes wrong is a warning.
+        """Search the web if a question asks for news, and keep what is found; failures are only logged.
 
-        Call it before `offer`, and before `Store.reading`, in which what it keeps would not be seen. Nothing is kept
-        where the message `id`, if one is named, was erased meanwhile.
+        Call it before `offer`, and outside `Store.reading`, in which what it keeps would not be seen. Nothing is kept
+        if the message `id` was erased meanwhile.
         """
         asked = question[:MAX_QUESTION]
         if not self._is_due(scope, asked, at):
@@ -163,11 +163,11 @@ class Tools:
             with self.store.transaction(scope):
                 self._put(scope, found, at, asked)
                 check_there(self.store, scope, () if id is None else (id,))
-        except Exception as error:  # whatever a user's own search raises
-            log.warning("the web search gave nothing this time: %s", error)
+        except Exception as error:  # a user's own search may raise anything
+            log.warning("the web search failed this time: %s", error)
 
     def _put(self, scope: Scope, found: Sequence[Excerpt], at: datetime, asked: str) -> bool:
-        """Keep excerpts; whether one of them is new."""
+        """Keep excerpts; returns whether any of them is new."""
         records = {record.id: record for record in (self._record(one, at, asked) for one in found)}
         if not records:
             return False
@@ -197,14 +197,14 @@ class Tools:
 
 
 def searched_for(store: Store, session: Scope, texts: Sequence[str]) -> list[Record]:
-    """The excerpts that a web search gave for one of these texts; each is kept with its question."""
+    """The excerpts that a web search found for one of these texts."""
     asked = {text[:MAX_QUESTION].strip() for text in texts} - {""}
     kept = store.records.find(session, kind=KIND, exact=True) if asked else []
     return [record for record in kept if _question(record).strip() in asked]
 
 
 def _in_short(text: str, count: Callable[[str], int]) -> str:
-    """A text up to the last sentence that fits EXCERPT_TOKENS."""
+    """The text up to the last sentence that fits in EXCERPT_TOKENS."""
     if len(text) <= MAX_CHARS and count(text) <= EXCERPT_TOKENS:
         return text
     first = next(one_by_one(text[:MAX_CHARS], count, EXCERPT_TOKENS, 0))
@@ -212,7 +212,7 @@ def _in_short(text: str, count: Callable[[str], int]) -> str:
 
 
 def origin_of(record: Record) -> str:
-    """Where an excerpt is from, in words for a reader."""
+    """Where an excerpt is from, for a reader: "web https://…" or "tool …"."""
     source: str = record.value["source"]
     return f"web {source}" if source.startswith(("http://", "https://")) else f"tool {source}"
 
@@ -230,7 +230,7 @@ def _question(record: Record) -> str:
 
 
 def _later(at: datetime, days: float) -> datetime | None:
-    """That many days later, or None where time has no such day."""
+    """That many days later; None if that is beyond the dates that a datetime can hold."""
     try:
         return at + timedelta(days=days)
     except OverflowError:

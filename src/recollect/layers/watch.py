@@ -1,4 +1,4 @@
-"""Tells the telemetry what contexts cost and are worth, and raises an alert where a limit is passed."""
+"""Reports to the telemetry what contexts cost and how useful they are; raises an alert where a limit is exceeded."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from recollect.types import Message, Scope
 KEPT_CONTEXTS: Final = 256
 RECALLED: Final = ("episodic", "documents", "tools")
 LOOK_SECONDS: Final = 1.0
-"""How long the size of the process is remembered: asking the system takes as long as a small query."""
+"""How many seconds the size of the process is remembered: asking the system takes as long as a small query."""
 _WORD: Final = re.compile(r"\w{4,}")
 
 
 @dataclass(slots=True, eq=False)
 class Watch:
-    """Watches the contexts that are built; remembers the last of each session, to compare the next one with it.
+    """Watches the contexts that are built, and remembers the last one of each session to compare the next with.
 
-    `cache` says how often facts were found in memory, and how often they had to be read.
+    `cache` returns how often facts were found in memory, and how often they had to be read.
     """
 
     telemetry: Telemetry
@@ -62,13 +62,13 @@ class Watch:
             self.telemetry.alert("retrieval_ms", seconds * 1_000, self.settings.alert_retrieval_ms)
 
     def forget(self, scope: Scope) -> None:
-        """Drop the contexts of all of a user's sessions: each may quote what was erased."""
+        """Drop the contexts of all a user's sessions: each may quote what was erased."""
         with self._lock:
             for session in list(filter(scope.owner.covers, self._last)):
                 del self._last[session]
 
     def answered(self, scope: Scope, messages: Sequence[Message]) -> None:
-        """Count what was recalled for the last context, and how much of it shares no word with the answer."""
+        """Count what the last context recalled, and how much of that shares no word with the answer."""
         with self._lock:
             context = self._last.get(scope)
         answers = [message.text for message in messages if message.role == "assistant" and message.text]
@@ -82,7 +82,7 @@ class Watch:
         self.telemetry.count("recollect_junk_total", junk)
 
     def _look_around(self) -> None:
-        """Raise an alert where the process is too large, or too few of the facts read lately came from the cache."""
+        """Raise an alert if the process is too large, or too few of the facts read lately came from the cache."""
         with self._lock:
             rate, now = self._hit_rate(), monotonic()
             due = now >= self._looked + LOOK_SECONDS
@@ -100,7 +100,7 @@ class Watch:
             self.telemetry.alert("process_bytes", taken, most)
 
     def _hit_rate(self) -> float | None:
-        """The share of facts read since the last time that came from the cache; None where too few were read."""
+        """The share of facts read since last time that came from the cache; None if too few were read."""
         (hits, misses), before = self.cache(), self._read
         if sum(before) > hits + misses:  # the layer was replaced
             before = self._read = (0, 0)

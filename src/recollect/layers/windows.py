@@ -1,7 +1,7 @@
 """The running windows: each session's newest turns, kept in step with the log.
 
-What a window shows depends on the log alone, not on when or where it is asked for. It takes in the messages from the
-beginning of a block on, so that a session of a million messages costs no more than one of two thousand.
+What a window shows depends on the log alone, not on when or in which process it is asked for. It starts at the
+beginning of a block of messages, so a session of a million messages costs no more than one of two thousand.
 """
 
 from __future__ import annotations
@@ -25,50 +25,49 @@ from recollect.store.codec import id_of
 from recollect.types import Message, Scope
 
 BLOCK: Final = 1_000
-"""Messages in a block: a window begins with the block before the one that the newest message is in."""
+"""Messages in a block. A window begins with the block before the one that holds the newest message."""
 SMALL: Final = 8
-"""The fewest tokens that messages have on average: a block holds more of them than a large budget."""
+"""Assumed least tokens of an average message: with a large budget, blocks grow so that each exceeds the budget."""
 TURN: Final = 16
-"""Messages of a turn that are read at a time."""
+"""How many messages of a turn are read at a time."""
 KEPT_WINDOWS: Final = 256
 ALWAYS: Final = "always"
-"""The kind of the records that name messages which stay in the window for good."""
+"""The kind of the records that name the messages which always stay in the window."""
 PINS: Final = "pins"
-"""The name of the mark that counts how often a session's pins were changed after their messages were added."""
+"""The mark that counts how often messages of a session were pinned or unpinned after they were added."""
 
 
 def lasts(message: Message) -> bool:
-    """Whether a message stays in the window for good: system messages and pinned ones do."""
+    """Whether a message always stays in the window: system messages and pinned ones do."""
     return message.role == "system" or message.pinned
 
 
 def lasting(entries: Sequence[Entry]) -> list[Record]:
-    """The records that name those of these messages which stay in the window for good; keep them with the messages."""
+    """The records that name those of these messages that always stay in the window; keep them with the messages."""
     ids = [entry.message.id for entry in entries if lasts(entry.message)]
     return [Record(ALWAYS, id, True, sources=(id,), id=id_of(ALWAYS, id)) for id in ids]
 
 
 def repin(store: Store, scope: Scope) -> None:
-    """Have every process build the windows of a session anew; call it in the transaction that changes a pin."""
+    """Have every process rebuild the windows of a session. Call it in the transaction that changes a pin."""
     set_read_to(store, scope, PINS, read_to(store, scope, PINS) + 1)
 
 
 @dataclass(slots=True, eq=False)
 class _Running:
-    """A window and how far it is in step with the log, which had `messages` messages up to `position` then.
+    """A window, and how far it is in step with the log.
 
-    It takes in all from number `block` on, and from before that what always stays. `places` has the number and the
-    position of each message taken, `by_id` the same of the user's; `pins` is the mark `PINS` as it was.
+    It holds all messages after number `block`, and of those before what always stays.
     """
 
     window: Window
     block: int = 0
-    places: list[tuple[int, int]] = field(default_factory=list)
-    by_id: dict[str, tuple[int, int]] = field(default_factory=dict)
-    last: int = 0
-    messages: int = 0
-    position: int = -1
-    pins: int = 0
+    places: list[tuple[int, int]] = field(default_factory=list)  # number and position of each message in the window
+    by_id: dict[str, tuple[int, int]] = field(default_factory=dict)  # the same for the user's messages
+    last: int = 0  # the number of the newest message
+    messages: int = 0  # how many the log had
+    position: int = -1  # the log's last position; -1 where the window must be built anew
+    pins: int = 0  # the mark `PINS` as it was
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def reset(self) -> None:
@@ -77,7 +76,7 @@ class _Running:
         self.last, self.messages, self.position, self.block = 0, 0, -1, 0
 
     def block_before(self, last: int) -> int:
-        """After which number a window begins whose newest message has the number `last`."""
+        """The number after which a window begins, if its newest message has the number `last`."""
         size = max(BLOCK, (self.window.limits.budget or 0) // SMALL)
         return max(0, last // size - 1) * size
 
@@ -102,7 +101,7 @@ class _Running:
 
 @dataclass(slots=True, eq=False)
 class Windows:
-    """The newest turns of each session within limits; `min_turns` of them other sections can't push out."""
+    """The newest turns of each session within limits; other sections can't push out the last `min_turns`."""
 
     store: Store
     count: Callable[[Message], int]
@@ -111,9 +110,9 @@ class Windows:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def view(self, scope: Scope, limits: Limits, overhead: int, until: int | None = None) -> View:
-        """What the window of a session shows now, or when its newest message was number `until`.
+        """What the window of a session shows now, or showed when message `until` was the newest.
 
-        Raises BudgetTooSmall where what must stay is over the limits.
+        Raises BudgetTooSmall if what must stay exceeds the limits.
         """
         if until is not None:
             past = _Running(Window(self.count, limits, overhead))
@@ -151,7 +150,7 @@ class Windows:
         newest = new[-1:] if complete else self.store.log.read(scope, limit=1, reverse=True)
         last = newest[0].seq if newest else 0
         if complete and running.block_before(last) == running.block:
-            running.position = -1  # a counter that fails midway must not leave half of them here
+            running.position = -1  # if the counter fails midway, the window is built anew next time
             running.take(new)
         else:
             running.reset()
@@ -159,7 +158,7 @@ class Windows:
         running.last, running.messages, running.position = last, now.messages, now.position
 
     def _new(self, scope: Scope, running: _Running) -> list[Entry]:
-        """What came after the last message taken; nothing where that is gone, as from a session begun anew."""
+        """What came after the last message taken; nothing if that one is gone, as when a session was begun anew."""
         if running.position < 0 or not running.places:
             return []
         found = self.store.log.read(scope, after=running.last - 1, limit=BLOCK)
@@ -174,9 +173,9 @@ class Windows:
         running.last, running.messages = until, running.block + len(entries)
 
     def _lasting(self, scope: Scope, block: int, until: int, after: Sequence[Entry]) -> list[Entry]:
-        """What stays for good of the messages up to number `block`: system messages, and the turns of pinned ones.
+        """The messages up to number `block` that always stay: system messages, and the turns of pinned ones.
 
-        `after` has the messages from there on: the first of them may answer one from before.
+        `after` has the messages that follow: the first of them may still belong to a turn from before.
         """
         ids = [record.key for record in self.store.records.find(scope, kind=ALWAYS, exact=True)]
         turn_ends = next((entry.seq for entry in after if entry.message.role == "user"), until + 1)
@@ -188,7 +187,7 @@ class Windows:
         return [found[seq] for seq in sorted(found)]
 
     def _turn(self, scope: Scope, entry: Entry) -> list[Entry]:
-        """The turn that a message is in: from the user's message on, up to the next one."""
+        """The turn that a message is in: from a user's message up to the next one."""
         turn = [entry]
         while turn[0].message.role != "user" and (
             page := self.store.log.read(scope, until=turn[0].seq - 1, limit=TURN, reverse=True)

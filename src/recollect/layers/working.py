@@ -15,8 +15,9 @@ from recollect.tokens import counter as open_counter
 from recollect.types import Message
 
 REDUCE_TO: Final = (0.7, 0.5, 0.3)
-"""What a request is reduced to when the model says that it is too long, try by try."""
+"""The share that a request is reduced to at each attempt when the model says that it is too long."""
 LIMIT_MARGIN: Final = (0.9, 0.75, 0.6)
+"""The share of the limit that the model named, at each attempt."""
 
 
 def fit(
@@ -33,11 +34,11 @@ def fit(
 ) -> Window:
     """The window over these messages: `.messages`, `.tokens`, `.receipt`, never over `budget` tokens.
 
-    All system messages and pinned turns stay, then the newest turns; order is kept, and tool calls stay with their
-    results. Over the budget it cuts to `low_water` of it. `last_messages` and `last_turns` hold it to a number
-    instead or as well. The window goes on: `fit([], 8_000)` is an empty one to `append` to. `tools` are the schemas
-    that go along with the request; `counter` is a function of the text, or the name of one. Raises BudgetTooSmall
-    where what must stay does not fit.
+    All system messages and pinned turns stay, then the newest turns. The order is kept, and tool calls stay with their
+    results. When the messages exceed the budget, they are cut to the share `low_water` of it. `last_messages` and
+    `last_turns` limit their number, instead or as well. You can go on with the window: `fit([], 8_000)` is an empty one
+    to `append` to. `tools` are the schemas sent with the request; `counter` is a function from a text to its tokens, or
+    a counter's name. Raises BudgetTooSmall if what must stay does not fit.
     """
     limits = Limits(budget, last_messages, last_turns, low_water, min_turns, min_messages)
     count = counter if counter is estimate else open_counter(counter)
@@ -56,14 +57,14 @@ def reduce(
     counter: TokenCounter | str = estimate,
     tools: Sequence[Mapping[str, Any]] = (),
 ) -> Window:
-    """A strictly smaller window after the provider said the context overflowed; `attempt` is 1, 2 or 3.
+    """A smaller window, for when the provider said that the context overflowed; `attempt` is 1, 2 or 3.
 
-    `reported_limit` is the limit that the provider's error named. Each attempt on the same messages is smaller than
-    the one before, and further below that limit: a provider that refused counts more tokens than we do. Raises
-    BudgetTooSmall when nothing smaller is valid.
+    `reported_limit` is the limit that the provider's error named. Each attempt on the same messages gives a smaller
+    window than the one before, further below that limit: a provider that refuses counts more tokens than we do. Raises
+    BudgetTooSmall if no smaller window is valid.
     """
     if not 1 <= attempt <= len(REDUCE_TO):
-        raise ConfigError(f"attempt is {attempt}; a request is reduced at most {len(REDUCE_TO)} times")
+        raise ConfigError(f"attempt is {attempt}; it must be from 1 to {len(REDUCE_TO)}")
     whole = fit(messages, counter=counter, tools=tools).tokens
     before = (
         reduce(messages, attempt - 1, reported_limit, counter=counter, tools=tools).tokens if attempt > 1 else whole

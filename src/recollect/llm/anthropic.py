@@ -17,7 +17,7 @@ from recollect.llm.openai import ANSWER
 from recollect.types import Message
 
 MAX_TOKENS: Final = 4_096
-"""Room for the answer where the caller names none; this wire format demands a number."""
+"""`max_tokens` if the caller names none: this wire format demands a number."""
 _MARK: Final = {"type": "ephemeral"}
 _MARKABLE: Final = frozenset({"text", "image", "tool_use", "tool_result", "document"})
 

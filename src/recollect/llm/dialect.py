@@ -1,4 +1,4 @@
-"""What a wire format of models is: how a request is written, how a reply and its pieces are read. No I/O."""
+"""What a wire format is: how a request to a model is written, and how a reply and its pieces are read. No I/O."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Pieces(Protocol):
     """Puts the pieces of a streamed reply together."""
 
     def add(self, piece: Mapping[str, Any]) -> Delta | None:
-        """Take one piece; what of it can be shown."""
+        """Take one piece; returns what of it can be shown."""
 
     def done(self) -> None:
-        """Note that the end mark came, where the format has one."""
+        """Note that the end mark came, if the format has one."""
 
     def whole(self) -> Mapping[str, Any] | None:
-        """The reply as it would have come in one piece; None as long as its end is missing."""
+        """The reply as it would have come unstreamed; None while its end is missing."""
 
 
 class Dialect(Protocol):
@@ -51,14 +51,14 @@ class Dialect(Protocol):
         """The request."""
 
     def read(self, data: Mapping[str, Any], ask: Ask) -> Reply:
-        """The reply in an answer that came whole."""
+        """The reply in an answer that was not streamed."""
 
     def pieces(self, ask: Ask) -> Pieces:
-        """What takes the pieces of a streamed answer."""
+        """A collector for the pieces of a streamed answer."""
 
 
 def reply_of(wire: Mapping[str, Any], shape: str, finish: str, usage: Usage, data: Mapping[str, Any]) -> Reply:
-    """A reply from the message on the wire, checked: it says something, or why it does not."""
+    """The reply in a message on the wire; raises BadReply if it can't be read or says nothing."""
     try:
         message = parse([wire], shape)[0]
     except InvalidTranscript as error:
@@ -95,7 +95,7 @@ _FINISHES: Mapping[str, Finish] = {
 
 
 def failure(data: Any) -> ModelError | None:
-    """The error that a server reports inside a reply with status 200, if it does."""
+    """The error that a server reports inside a reply with status 200; None if there is none."""
     if not isinstance(data, Mapping) or not data.get("error"):
         return None
     error = data["error"]
@@ -108,21 +108,21 @@ def failure(data: Any) -> ModelError | None:
 
 
 def shown(text: str, thinking: str = "") -> Delta | None:
-    """What of a piece can be shown; None where it says nothing."""
+    """The part of a piece that can be shown; None if it says nothing."""
     return Delta(text, thinking) if text or thinking else None
 
 
 def count(value: Any) -> int:
-    """A reported number of tokens; 0 where it can't be one."""
+    """A reported number of tokens; 0 if the value can't be one."""
     return value if type(value) is int and 0 <= value < 10**12 else 0
 
 
 def part(value: Any, key: str) -> dict[str, Any]:
-    """The object under a key; an empty one where there is none."""
+    """The object under a key; an empty one if there is none."""
     found = value.get(key) if isinstance(value, Mapping) else None
     return dict(found) if isinstance(found, Mapping) else {}
 
 
 def text(value: Any) -> str:
-    """The value, where it is text."""
+    """The value if it is text, else ""."""
     return value if isinstance(value, str) else ""

@@ -1,4 +1,4 @@
-"""A GGUF model on this machine's CPU: llama.cpp's own server inside this process, by xllamacpp."""
+"""A GGUF model on this machine's CPU: xllamacpp runs llama.cpp's own server inside this process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _starting = threading.Lock()
 
 
 def local_model(model: str, context: int, retries: Retries) -> RemoteModel:
-    """A model by its file, or by a name that was pulled; it runs until this process ends."""
+    """A model, by its file or by the name it was pulled under. It runs until this process ends."""
     name = f"local:{model}"
     with _starting:
         server = _server(name, str(file(model)), context)
@@ -28,7 +28,7 @@ def local_model(model: str, context: int, retries: Retries) -> RemoteModel:
 
 
 def file(model: str) -> Path:
-    """The file of a model; ConfigError says what to do where there is none."""
+    """The file of a model; if there is none, raises ConfigError, which says what to do."""
     known = models.KNOWN.get(model)
     found = models.folder(model) / next(iter(known.files)) if known else Path(model).expanduser()
     if found.suffix != ".gguf":

@@ -1,4 +1,4 @@
-"""A model that is watched: what it used in all, and how far token counts are off for it."""
+"""A model whose usage is recorded: what it used in total, and how far token counts are off for it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from recollect.types import Message
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a model used: calls, those of them that gave no whole reply, and the tokens the provider reported."""
+    """What a model used: calls, how many of them gave no complete reply, and the tokens that the provider reported."""
 
     calls: int = 0
     failed: int = 0
@@ -23,7 +23,7 @@ class Spent:
 
 @dataclass(slots=True, eq=False)
 class Metered:
-    """A `ChatModel` that adds up the usage of another, and teaches `calibration` what is reported."""
+    """A `ChatModel` that adds up the usage of another one, and teaches it to `calibration`."""
 
     model: ChatModel
     calibration: Calibration = field(default_factory=Calibration)
@@ -32,7 +32,7 @@ class Metered:
 
     @property
     def name(self) -> str:
-        """The name of the model that is watched."""
+        """The name of the model whose usage is recorded."""
         return self.model.name
 
     @property
@@ -50,7 +50,7 @@ class Metered:
             self._learn(messages, options.get("tools", ()), reply)
 
     def stream(self, messages: Sequence[Message], **options: Unpack[Options]) -> Iterator[Delta]:
-        """The answer as it is made; the last piece carries the whole reply."""
+        """The answer, piece by piece; the last piece has the whole reply."""
         reply = None
         deltas = self.model.stream(messages, **options)
         try:
@@ -62,7 +62,7 @@ class Metered:
             self._learn(messages, options.get("tools", ()), reply)
 
     def _learn(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], reply: Reply | None) -> None:
-        """Count a call; without a reply it failed, or the caller left before its end."""
+        """Count a call; if there is no reply, it failed or the caller stopped reading."""
         if reply:
             counted = count_messages(messages, estimate) + count_tools(tools, estimate)
             self.calibration.observe(self.name, counted, reply.usage.prompt)

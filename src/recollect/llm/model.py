@@ -10,9 +10,9 @@ from recollect.frozen import EMPTY, FrozenDict
 from recollect.types import Message
 
 TIMEOUT: Final = 120.0
-"""Seconds to wait for a whole reply or, while it streams, for its next piece; after that nothing is tried again."""
+"""Seconds to wait for a whole reply or, while it streams, for its next piece; then nothing is tried again."""
 PARTIAL: Final = FrozenDict(partial=True)
-"""The metadata of an answer that broke off: its words are kept, its calls, which nobody answers, are not."""
+"""The metadata of an answer that broke off. Its words are kept; its tool calls, which nobody answers, are not."""
 
 Finish: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter"]
 
@@ -36,15 +36,15 @@ class Usage:
 
     @property
     def cached_share(self) -> float:
-        """The part of the prompt that the provider had in its cache, from 0 to 1."""
+        """The share of the prompt that the provider had in its cache, from 0 to 1."""
         return self.cached / self.prompt if self.prompt else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A model's answer: its message, why it ended, what it cost; `value` is the JSON that a schema asked for.
+    """A model's answer: its message, why it ended, and what it cost; `value` is the JSON that a schema asked for.
 
-    `tries` tells how many requests it took; `usage` is that of the last.
+    `tries` is how many requests it took; `usage` is that of the last one.
     """
 
     message: Message
@@ -63,7 +63,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """A piece of an answer: some of its words or of the thinking before them; the last piece is the whole reply."""
+    """A piece of an answer: some of its words, or of the thinking before them. The last piece has the whole reply."""
 
     text: str = ""
     thinking: str = ""
@@ -71,11 +71,11 @@ class Delta:
 
 
 class Options(TypedDict, total=False):
-    """What a `ChatModel` may be given beside the messages.
+    """What a `ChatModel` may be given besides the messages.
 
-    `tools` are JSON schemas of functions in OpenAI's form; a tool's calls are in `reply.message.tool_calls`. With
-    `schema`, a JSON schema, the answer is JSON: `reply.value` fits it. `max_tokens` bounds the answer; `timeout` is in
-    seconds, `TIMEOUT` of them where it is not given.
+    `tools` are JSON schemas of functions in OpenAI's form; the model's calls are in `reply.message.tool_calls`. With
+    `schema`, a JSON schema, the answer is JSON, and `reply.value` fits the schema. `max_tokens` limits the answer;
+    `timeout` is in seconds, by default `TIMEOUT`.
     """
 
     tools: Sequence[Mapping[str, Any]]
@@ -86,7 +86,7 @@ class Options(TypedDict, total=False):
 
 @runtime_checkable
 class ChatModel(Protocol):
-    """Answers messages. Safe to call from many threads. Whatever goes wrong is raised as a ModelError."""
+    """Answers messages. It must be safe to call from many threads, and raise a ModelError whatever goes wrong."""
 
     @property
     def name(self) -> str:
@@ -96,4 +96,4 @@ class ChatModel(Protocol):
         """The whole answer."""
 
     def stream(self, messages: Sequence[Message], **options: Unpack[Options]) -> Iterator[Delta]:
-        """The answer as it is made; the last piece carries the whole reply."""
+        """The answer, piece by piece; the last piece has the whole reply."""

@@ -22,8 +22,8 @@ OLLAMA: Final = "http://127.0.0.1:11434"
 def open(name: str, *, url: str | None = None, context: int | None = None, retries: Retries = RETRIES) -> ChatModel:
     """The model of that 'provider:model' name.
 
-    `url` is the server's address where the environment does not name it. `context` is the size in tokens of the
-    context that Ollama and local models are given.
+    `url` is the server's address, in place of the one that the environment names. `context` is the size, in tokens, of
+    the context that Ollama and local models are given.
     """
     provider, _, model = name.partition(":")
     if provider == "recall":
@@ -43,7 +43,7 @@ def open(name: str, *, url: str | None = None, context: int | None = None, retri
 
 
 def check(name: str) -> None:
-    """Raises ConfigError where there is no model of that name, ModelUnavailable without its key; nothing is started."""
+    """Raise ConfigError if no model has that name, and ModelUnavailable if its key is missing. Nothing is started."""
     provider, _, model = name.partition(":")
     if provider == "local" and model:
         from recollect.llm import local

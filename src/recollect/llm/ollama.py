@@ -1,4 +1,4 @@
-"""Ollama's own chat, where it differs: it cuts a prompt that is too long without a word, so that has to be noticed."""
+"""Ollama's own chat format. Ollama silently cuts a prompt that is too long, so that has to be noticed here."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from recollect.tokens import count_messages, count_tools, estimate
 from recollect.types import Image, Message, ToolCall
 
 CONTEXT: Final = 8_192
-"""The context that is asked for where the caller names none; a larger one takes more memory."""
+"""The size of the context if the caller names none; a larger one takes more memory."""
 FEWER: Final = 0.8
-"""A prompt of which the server saw less than this part was cut."""
+"""If the server saw a smaller share of the prompt than this, it was cut."""
 _log = logging.getLogger("recollect.llm")
 
 
 @dataclass(frozen=True, slots=True)
 class Ollama:
-    """The wire format; `context` is the size of the context the server is asked for."""
+    """The wire format; `context` is the size of the context that the server is asked for."""
 
     context: int = CONTEXT
     path: ClassVar[str] = "/api/chat"
@@ -48,7 +48,7 @@ class Ollama:
         return body
 
     def read(self, data: Mapping[str, Any], ask: Ask) -> Reply:
-        """The message, if the model saw all of the prompt."""
+        """The reply; raises ContextOverflow if the model did not see all of the prompt."""
         said = part(data, "message")
         made = said.get("tool_calls") if isinstance(said.get("tool_calls"), list) else []
         wire: dict[str, Any] = {"role": "assistant", "content": text(said.get("content")) or None}
@@ -68,14 +68,14 @@ class Ollama:
         sent = count_messages([*map(_sendable, ask.messages)], estimate) + count_tools(ask.tools, estimate)
         if not seen or seen >= FEWER * sent:
             return
-        problem = f"the model saw {seen} tokens of a prompt of about {sent}; its context was to be {self.context}"
+        problem = f"the model saw {seen} of about {sent} tokens of the prompt; the requested context was {self.context}"
         if sent > self.context:
-            raise ContextOverflow(f"Ollama cut the prompt without a word: {problem}", self.context)
+            raise ContextOverflow(f"Ollama cut the prompt silently: {problem}", self.context)
         _log.warning("Ollama may have cut the prompt: %s", problem)
 
 
 def _call(call: Any) -> dict[str, Any]:
-    """A call in OpenAI's form; its id is made here, for Ollama gives none."""
+    """A call in OpenAI's form, with a new id, as Ollama gives none."""
     function = part(call, "function")
     given = function.get("arguments")
     arguments = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
@@ -84,7 +84,7 @@ def _call(call: Any) -> dict[str, Any]:
 
 
 def _sendable(message: Message) -> Message:
-    """The message with a mark in the place of files and of pictures that only have an address: Ollama takes neither."""
+    """The message with marks in place of files and of pictures that only have a URL: Ollama accepts neither."""
     if message.role not in ("user", "tool") or isinstance(message.content, str):
         return message
     sent = (part if isinstance(part, Image) and part.data else unshown(part) for part in message.parts)
@@ -92,7 +92,7 @@ def _sendable(message: Message) -> Message:
 
 
 def _write(message: Message) -> list[dict[str, Any]]:
-    """A message as Ollama takes it: plain text, pictures beside it, arguments as objects, a developer as the system."""
+    """A message as Ollama takes it: plain text, pictures beside it, arguments as objects, no developer role."""
     out, message = list[dict[str, Any]](), _sendable(message)
     images = [part.data for part in message.parts if isinstance(part, Image) and part.data]
     for wire in render([message], "openai"):

@@ -1,4 +1,4 @@
-"""OpenAI's chat completions, which most servers speak: OpenAI, DeepSeek, vLLM, llama.cpp, LM Studio …"""
+"""OpenAI's chat completions, which most servers offer: OpenAI, DeepSeek, vLLM, llama.cpp, LM Studio …"""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from recollect.llm.dialect import Ask, count, part, reply_of, shown, text
 from recollect.llm.model import Delta, Reply, Usage
 
 ANSWER = "answer"
-"""What a schema is called where it needs a name."""
+"""The name of a schema: the wire format demands one."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenAI:
-    """The wire format. `limit_name` is the field for `max_tokens`, which OpenAI has renamed.
+    """The wire format. `limit_name` is the name of the field for `max_tokens`, which OpenAI has renamed.
 
-    A server that takes no JSON schema is asked for JSON, with the schema in the prompt.
+    A server that accepts no JSON schema is asked for JSON, with the schema in the prompt.
     """
 
     limit_name: str = "max_tokens"
@@ -68,7 +68,7 @@ class OpenAI:
 
 
 def _first(choices: Any) -> Mapping[str, Any]:
-    """The first of several choices; an empty one where it is not there."""
+    """The first choice of a reply; an empty one if there is none."""
     found = choices if isinstance(choices, list) else []
     return next((choice for choice in found if isinstance(choice, Mapping) and not choice.get("index")), {})
 
@@ -81,11 +81,11 @@ def _usage(usage: Mapping[str, Any]) -> Usage:
 _WORDS: Final = ("content", "reasoning_content", "reasoning", "refusal")
 _APART: Final = frozenset({*_WORDS, "role", "tool_calls"})
 _ONCE: Final = frozenset({"id", "type"})
-"""What some servers say again in each piece."""
+"""Fields that some servers repeat in each piece."""
 
 
 def _joined(old: Any, new: Any) -> Any:
-    """A value as its pieces make it: text and lists end to end, objects field by field, of the rest what came last."""
+    """A value joined from pieces: text and lists end to end, objects field by field, for all else the latest value."""
     if isinstance(new, Mapping):
         made = dict(old) if isinstance(old, Mapping) else {}
         for key, value in new.items():
@@ -98,13 +98,13 @@ def _joined(old: Any, new: Any) -> Any:
 
 
 def _another(made: Mapping[str, Any], piece: Mapping[str, Any]) -> bool:
-    """Whether a piece begins a call beside the one at its place, as from servers that count no further than 0."""
+    """Whether a piece begins another call than the one at its index: some servers number every call 0."""
     named = text(part(piece, "function").get("name")) or text(part(piece, "custom").get("name"))
     return bool(named and piece.get("id") and made.get("id") not in (None, "", piece["id"]))
 
 
 def _call(made: Mapping[str, Any]) -> dict[str, Any]:
-    """A call put together, of a function or of a custom tool."""
+    """A complete call, of a function or of a custom tool."""
     kind, said = ("custom", "input") if isinstance(made.get("custom"), Mapping) else ("function", "arguments")
     inside = part(made, kind)
     inside |= {key: text(inside.get(key)) for key in ("name", said)}
@@ -112,7 +112,7 @@ def _call(made: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def spoken(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The message of an answer; of one that is a recording, its transcript in the place of that."""
+    """The message of an answer; if that is a recording, its transcript takes the place of the sound."""
     words = text(part(message, "audio").get("transcript"))
     if message.get("content") or not words:
         return message

@@ -1,4 +1,4 @@
-"""Whether a provider's words say that the context overflowed, and which limit they name."""
+"""Recognises in a provider's words that the context overflowed, and which limit they name."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Final
 from recollect.errors import ContextOverflow
 
 LONGEST: Final = 20_000
-"""Characters that are read; an error has fewer, and what follows is an echo of the request."""
+"""How many characters are read: no error is longer, and what follows is an echo of the request."""
 _OTHER_STATUS: Final = frozenset({401, 402, 403, 404, 408, 429, 529})
 
 
 def detect(status: int | None, text: str) -> ContextOverflow | None:
-    """The error for words, or for the reason a reply ended, that tell of an overflow; None where they do not.
+    """The error for a text that tells of an overflow, which may be the reason why a reply ended; None if it does not.
 
-    `status` is that of the HTTP reply, 200 for an error inside a stream, None where there is none.
+    `status` is that of the HTTP reply: 200 for an error inside a stream, None if there was no reply.
     """
     said = " ".join(text[:LONGEST].replace("\\u003e", ">").replace("\\u003c", "<").split())
     if status in _OTHER_STATUS or re.search(_OTHER, said):
@@ -30,7 +30,7 @@ def detect(status: int | None, text: str) -> ContextOverflow | None:
 
 
 def _any(*patterns: str) -> str:
-    """A pattern for any of these; compiled where one is needed, as that takes long, and few providers ever say so."""
+    """A pattern for any of these, compiled when needed: that takes long, and few processes ever see an overflow."""
     return f"(?i:{'|'.join(patterns)})"
 
 
@@ -132,6 +132,6 @@ def _size(text: str) -> int | None:
 
 
 def _only_the_reply(limit: int | None, text: str) -> bool:
-    """Whether the room asked for the answer is alone too large: a shorter prompt would not help."""
+    """Whether the tokens asked for the answer exceed the limit alone, so that a shorter prompt would not help."""
     asked = _number(_ASKED_TO_ANSWER, text)
     return asked is not None and (limit is None or asked >= limit)

@@ -1,4 +1,4 @@
-"""What a prompt has to quote: the facts and lines of its memory, and what the user said in the conversation itself."""
+"""What can be quoted from a prompt: the facts and lines of its memory, and the user's words in the conversation."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ HABITS: Final = f"{TITLES['hints']}:"
 DOCUMENTS: Final = f"{TITLES['documents']}:"
 FACTS: Final = (f"{TITLES['profile']}:", f"{TITLES['facts']}:")
 UNKNOWN: Final = datetime(1, 1, 1, tzinfo=UTC)
-"""When a fact was said whose line has no day."""
+"""Stands for the day of a fact whose line names none."""
 ONCE: Final = datetime(2000, 1, 1, tzinfo=UTC)
-"""When a text is taken to be said that has no time: its facts are read, their days are not."""
+"""Stands for the time of a text that has none: facts are read from it, but not their days."""
 _HEADINGS: Final = frozenset(map(heading_of, TITLES))
 _NOW: Final = datetime.max.replace(tzinfo=UTC)
 _DAY: Final = re.compile(r"(\d{1,2} \w+ \d{1,4})(?: \([^)]*\))?")
 _TURN: Final = re.compile("^(?:user|assistant|system|tool): ")
 LONGEST: Final = 500
-"""Characters of a line that are quoted at most."""
+"""How many characters of a line are quoted at most."""
 _AROUND: Final = 80
 _ANY_WORD: Final = re.compile(r"\S+")
 _THEY: Final = re.compile(r"\b(?:he|she|they|his|her|their|him|them|it|its)\b", re.IGNORECASE)
@@ -43,7 +43,7 @@ _CLOSE: Final = re.compile(f"^{CLOSE}", re.MULTILINE)
 
 
 class Line(NamedTuple):
-    """A line that could be quoted: where it stands, its day, and who said what."""
+    """A line that could be quoted: the heading above it, its day, and who said what."""
 
     heading: str
     day: str
@@ -62,20 +62,20 @@ class Line(NamedTuple):
 
 
 def memory_of(text: str) -> str:
-    """What stands inside the fence of a text, nothing where it has none."""
+    """What is inside the memory fence of a text; empty if it has none."""
     opened = _OPEN.search(text)
     closed = _CLOSE.search(text, opened.end()) if opened else None
     return text[opened.end() : closed.start()] if opened and closed else ""
 
 
 def lines_of(memory: str) -> Iterator[Line]:
-    """The lines of a memory, those of documents with the headings above them."""
+    """The lines of a memory; those of documents come with the headings above them."""
     for in_documents, lines in groupby(_lines(memory), key=lambda line: line.heading == DOCUMENTS):
         yield from (_passages if in_documents else iter)(lines)
 
 
 def _passages(lines: Iterable[Line]) -> Iterator[Line]:
-    """The lines of documents, each with the headings above it; a heading itself only where nothing is under it."""
+    """The lines of documents, each with the headings above it; a heading on its own only if nothing is below it."""
     source, above, bare = "", dict[int, str](), None
     for line in filter(lambda line: line.text, lines):
         begins = _SOURCE.match(line.text)
@@ -98,7 +98,7 @@ def _passages(lines: Iterable[Line]) -> Iterator[Line]:
 
 
 def _lines(memory: str) -> Iterator[Line]:
-    """The lines as they stand; what an answer of this kind quoted before is not quoted again, nor is a tool's JSON."""
+    """The lines as they are. A tool's JSON is left out, and what an earlier answer of this kind quoted."""
     heading = day = ""
     readable = True
     for line in memory.split("\n"):
@@ -114,7 +114,7 @@ def _lines(memory: str) -> Iterator[Line]:
 
 
 def reply_to(lines: Sequence[Line], place: int) -> Line | None:
-    """What the assistant answered to what the user said in a line, where that is quoted too."""
+    """The assistant's answer to what the user said in a line; None if that is not quoted."""
     after = map(lines.__getitem__, range(place + 1, len(lines)))
     talk = takewhile(lambda line: line[:2] == lines[place][:2], after)
     for line in talk:
@@ -127,7 +127,7 @@ def reply_to(lines: Sequence[Line], place: int) -> Line | None:
 
 
 def said_of(lines: Sequence[Line], names: set[str], words: Callable[[str], set[str]]) -> list[bool]:
-    """Whether each line is about someone with one of these names: it says one, or "she" right after a line that did."""
+    """For each line, whether it is about someone with one of these names: it says one, or "she" right after one did."""
     about, found = False, list[bool]()
     for n, line in enumerate(lines):
         same_talk = n > 0 and (line.heading, line.day) == (lines[n - 1].heading, lines[n - 1].day)
@@ -139,7 +139,7 @@ def said_of(lines: Sequence[Line], names: set[str], words: Callable[[str], set[s
 
 
 def part_about(text: str, asked: Set[str], words: Callable[[str], set[str]]) -> str:
-    """What was said in a line, as it is quoted: of a long one, the part with most of the words asked for."""
+    """What was said in a line, as it is quoted; of a long one, the part with the most words of the question."""
     if len(text) <= LONGEST:
         return text
     known = cache(words)
@@ -158,21 +158,21 @@ def part_about(text: str, asked: Set[str], words: Callable[[str], set[str]]) -> 
 
 
 def said_before(messages: Sequence[Message]) -> Iterator[Line]:
-    """What the user said before in the conversation itself, which memory leaves out."""
+    """What the user said earlier in the conversation itself; memory does not repeat it."""
     for message in filter(None, map(without_memory, messages)):
         day = f"{written(message.at)}, " if message.at else ""
         yield from (Line(EARLIER, day, f"user: {line}") for line in message.text.splitlines())
 
 
 def facts_in(lines: Iterable[Line], messages: Sequence[Message]) -> list[Fact]:
-    """The facts that memory tells, as changed by what the user said in the conversation since."""
+    """The facts in memory, updated by what the user said in the conversation since."""
     told = [fact for line in lines if line.heading in FACTS and (fact := read_line(line.text))]
     said = ((message.text, message.at) for message in map(without_memory, messages) if message)
     return list(known([*(_statement(fact, n) for n, fact in enumerate(told)), *_statements(said)]).standing)
 
 
 def ends_of(lines: Iterable[Line], asked_for: Callable[[Sequence[Fact]], Iterable[Fact]]) -> list[Line]:
-    """The lines in which the user said that something is over: of all that is, what is asked for."""
+    """The lines in which the user said that something is over, of what the question asks for."""
     said = [line for line in lines if line.text.startswith("user: ")]
     days = [datetime.combine(line.on, time(), UTC) if line.on else None for line in said]
     held = known(_statements(zip((line.words for line in said), days, strict=True)))
@@ -183,7 +183,7 @@ def ends_of(lines: Iterable[Line], asked_for: Callable[[Sequence[Fact]], Iterabl
 
 
 def _statements(said: Iterable[tuple[str, datetime | None]]) -> Iterator[Statement]:
-    """What each of these texts says that was said at a time; its id begins with the number of the text."""
+    """The statements in these texts, each with the time it was said; their ids begin with the number of the text."""
     for n, (text, when) in enumerate(said):
         at = with_zone(when) if when else None
         for place, found in enumerate(extract(text, at or ONCE)):
@@ -209,12 +209,12 @@ def _statement(fact: Fact, n: int) -> Statement:
 
 
 def stands_for(word: str, known: Iterable[str]) -> str:
-    """The known word that a misspelt one stands for: "nmae" and "nam" are "name"; itself where there is none."""
+    """The known word that a misspelt one stands for: "nmae" and "nam" are "name". The word itself if there is none."""
     return next((other for other in known if _slip(word, other)), word)
 
 
 def _slip(word: str, other: str) -> bool:
-    """Whether a word is another one with a letter left out or doubled, or with its letters in disorder."""
+    """Whether a word is another one with a letter missing or doubled, or with its letters in another order."""
     if not word or word[0] != other[0] or abs(len(word) - len(other)) > 1:
         return False
     if len(word) == len(other):

@@ -1,4 +1,4 @@
-"""The built-in answerer: no model, no network. It tells facts and quotes lines that memory has for a question."""
+"""The built-in answerer, without model or network: it tells the facts and quotes the lines that memory has."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ from recollect.tokens import count_messages, estimate
 from recollect.types import Message, local_now
 
 MOST: Final = 5
-"""Lines that are quoted at most."""
+"""How many lines are quoted at most."""
 MOST_FACTS: Final = 24
-"""Facts that are told at most where they are asked for."""
+"""How many facts are told at most if they are asked for."""
 OPENING: Final = "From memory:"
 NOTHING: Final = "I have nothing in memory about that."
 READ: Final = "I have read that. Ask me a question, and I quote what memory has about it."
-"""The answer to what asks nothing. Whether it is kept is up to the caller."""
+"""The answer to a message that asks nothing. Whether that message is kept is up to the caller."""
 HELP: Final = "I answer from memory alone: tell me something, and ask me about it, now or in another conversation."
 ECHOES: Final = (OPENING, NOTHING, READ, HELP)
-"""What all its answers begin with."""
+"""What every answer begins with."""
 ABOUT_YOU: Final = "About you:"
 _ASKS: Final = re.compile(
     r"\W|(?:.*[.!\n] ?)?(?:(?:please|and|so|but|ok|okay|hi|hello|hey),? )*"
@@ -66,9 +66,9 @@ _ASKS: Final = re.compile(
     r"|.*[?\uff1f\u061f]",
     re.IGNORECASE | re.DOTALL,
 )
-"""What is taken for a question: by the first words of a sentence, or a mark; and what begins with no word at all."""
+"""What is taken for a question: by how a sentence begins, or by a question mark; or what begins with no word."""
 _STATES: Final = re.compile(r"(?:i|i'm|im|i've|i'd|i'll|we|we're|we've)\b(?!$)|.*[.!]$", re.IGNORECASE | re.DOTALL)
-"""What is taken for a statement where it is no question. The rest may be words to look for, and is answered as such."""
+"""What is taken for a statement if it is not a question. All else may be words to look for, and is searched for."""
 _BIDS: Final = re.compile(
     r"(?:(?:please|and|so|but|ok|okay|hi|hello|hey),? )*(?:(?:can|could|will|would) you (?:please )?)?"
     r"(?:remind (?:me|us) (?:to|that)"
@@ -95,7 +95,7 @@ _ASKING: Final = (
     "what", "where", "when", "who", "which", "whose", "name", "live", "birthday", "favorite", "favourite", "remember",
     "allergic", "hobbies", "language", "yesterday", "tomorrow",
 )  # fmt: skip
-"""Words of questions that are known though misspelt."""
+"""Words of questions that are recognised even if misspelt."""
 _ALL_COMMON: Final = frozenset(map(stem, COMMON))
 _FILLERS: Final = frozenset(
     words(
@@ -103,23 +103,23 @@ _FILLERS: Final = frozenset(
         wonder show give list whats wheres whos hows whens ever far here anything everything"""
     )
 )
-"""Words of questions that say nothing of what is asked for."""
+"""Words of questions that don't say what is asked for."""
 _WANTS_MORE: Final = re.compile(r"(?:.*[.!,] )?(?:and |so |but )?(?:wh|how)", re.IGNORECASE)
-"""A question that no "yes" answers."""
+"""A question that can't be answered with "yes"."""
 _OF_ME: Final = re.compile(r"\b(?:i|we)\b", re.IGNORECASE)
 _OF_THE_PAST: Final = re.compile(r"\b(?:did|used? to|before|was|were|ever)\b", re.IGNORECASE)
 _OF_BEFORE: Final = re.compile(
     r"\b(?:was|were|did|had)\b.*\b(?:before(?=\W*$)|previously|formerly)|\b(?:previous|former)\b", re.IGNORECASE
 )
-"""Asks for what no longer holds, so that no fact answers it."""
+"""Asks for something that no longer holds, so no fact answers it."""
 _MONTH: Final = re.compile(rf"\D*\b(?:months?|{MONTH}\b(?! \d\d?\b))", re.IGNORECASE)
 _FOR_MONTH: Final = re.compile(rf"\bfor (?={MONTH}\b)", re.IGNORECASE)
 _OF_SOMEONE: Final = re.compile(r"\b(?!(?:what|that|it|who|where|there|how|when|here|name)'s)\w+'s\b", re.IGNORECASE)
-"""What tells a question that is about the one who asks from those about others, or about how it was once."""
+"""Tells questions about someone else from those about the user."""
 _LOOSE: Final = frozenset(
     words("talk speak spoke chat discuss conversation told mention last recently time yesterday today week month ago")
 )
-"""Words that are left aside where a question has others: how and when something was said."""
+"""Words about how and when something was said: they are ignored if a question has others."""
 _SAME: Final = {
     stem(word): group.split()[0]
     for group in (
@@ -129,11 +129,11 @@ _SAME: Final = {
     )
     for word in group.split()
 }  # fmt: skip
-"""Words that are the same for a question: "Which did I choose?", "I picked the red one"."""
+"""Words that mean the same in a question: "Which did I choose?" finds "I picked the red one"."""
 
 
 class _Source(NamedTuple):
-    """A fact, or the line at a place among the lines: the words it is found by, and whether it is a question itself."""
+    """A fact, or the line at a place among the lines, with the words it is found by; `asks` if it is a question."""
 
     words: set[str]
     fact: Fact | None = None
@@ -149,13 +149,13 @@ class RecallModel:
     def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Reply:
         """The whole answer."""
         if options.get("schema") is not None:
-            raise ConfigError("recall: only quotes, it can't fill in a schema: open a model like 'openai:gpt-4o-mini'")
+            raise ConfigError("recall: only quotes and can't fill in a schema; use a model like 'openai:gpt-4o-mini'")
         text = answer(messages_only(messages))
         usage = Usage(count_messages(messages, estimate), estimate(text))
         return Reply(Message("assistant", text), usage, model=self.name)
 
     def stream(self, messages: Sequence[Message], **options: Unpack[Options]) -> Iterator[Delta]:
-        """The answer line by line; the last piece carries the whole reply."""
+        """The answer line by line; the last piece has the whole reply."""
         reply = self.complete(messages, **options)
         yield from (Delta(line) for line in reply.text.splitlines(keepends=True))
         yield Delta(reply=reply)
@@ -188,17 +188,17 @@ def answer(messages: Sequence[Message]) -> str:
 
 
 def echoes(text: str) -> bool:
-    """Whether a text is an answer of this kind: quotations alone, or that there are none. It holds nothing new."""
+    """Whether a text is an answer of this kind: only quotations, or that there are none. It holds nothing new."""
     return quotes(text) or text in (NOTHING, READ, HELP)
 
 
 def quotes(text: str) -> bool:
-    """Whether it quotes memory, and says nothing else."""
+    """Whether a text quotes memory and says nothing else."""
     return text.startswith(OPENING) and _QUOTES.fullmatch(text) is not None
 
 
 def _spelt(question: str) -> str:
-    """The question with the words that ask for something spelt as they are known."""
+    """The question with misspelt question words corrected."""
     head, rest = question[:MAX_QUESTION], question[MAX_QUESTION:]
     return (
         _WORD.sub(lambda word: word[0] if word[0].lower() in COMMON else stands_for(word[0].lower(), _ASKING), head)
@@ -207,7 +207,7 @@ def _spelt(question: str) -> str:
 
 
 def _best(question: str, lines: Sequence[Line], facts: Sequence[Fact], at: datetime) -> list[tuple[str, str]]:
-    """What answers a question, each line with its heading: the facts it asks for, else what shares words with it."""
+    """The lines that answer a question, each with its heading: facts it asks for, else what shares words with it."""
     facts = [fact for fact in facts if fact.valid_to is None or fact.valid_to > at]
     if _OF_BEFORE.search(question[:MAX_QUESTION]):
         facts = []
@@ -262,7 +262,7 @@ def _quoted(line: Line, asked: Set[str] = frozenset()) -> tuple[str, str]:
 
 
 def _due(question: str, facts: Sequence[Fact], at: datetime) -> list[Fact]:
-    """The facts; of plans, where the question names a day to come, those due on it, or in its week or month."""
+    """The facts. If the question names a future day, plans are included only if due on it, or in its week or month."""
     text = _FOR_MONTH.sub("in ", question[:MAX_QUESTION])
     named = ahead(text, at.date())
     if named is None:
@@ -278,7 +278,7 @@ def _due(question: str, facts: Sequence[Fact], at: datetime) -> list[Fact]:
 
 
 def _talked(question: str, lines: Sequence[Line], at: datetime) -> list[Line]:
-    """What the user said in the conversations that memory recalls, or throughout the days that the question names."""
+    """What the user said in the conversations that memory recalls, or on the days that the question names."""
     said = [line for line in lines if line.text.startswith("user: ") and not line.text.endswith("?")]
     earlier = [line for line in said if line.heading == _RECALLED]
     named = periods(question, at.date())
@@ -294,10 +294,10 @@ def _talked(question: str, lines: Sequence[Line], at: datetime) -> list[Line]:
 def _sharing(
     question: str, telling: set[str], lines: Sequence[Line], facts: Sequence[Fact], want: Wanted
 ) -> list[tuple[str, str]]:
-    """The facts and lines that share words with the question, rare ones above all; in their order, with their headings.
+    """The facts and lines that share words with the question, mostly rare ones, in their order, with their headings.
 
-    The same question, asked before, is no answer, unless it got one; others are only where there is nothing else, or
-    where they got one and share more than what was told.
+    The same question asked earlier is no answer, unless it was answered. Other questions are used only if there is
+    nothing else, or if they were answered and share more words than what was told.
     """
     if telling <= _ALL_COMMON:
         return []
@@ -336,16 +336,16 @@ def _sharing(
 
 
 def _only_of_others(said: str, keys: Set[str]) -> bool:
-    """Whether a line says what is asked of someone else, and not of the user."""
+    """Whether a line says what is asked about someone else, not about the user."""
     found = extract(said, ONCE)
     of_me = any(one.key.partition(":")[0] in keys for one in found)
     return not of_me and any(someone(one) and one.key.rpartition(":")[2] in keys for one in found)
 
 
 def _with_reply(question: str, said: _Source, asked: set[str], lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
-    """What is told, and what the assistant said to it: where that is asked for, or the user's own words are no answer.
+    """What is told, and the assistant's reply to it if that is asked for, or the user's own words are no answer.
 
-    Those are none where they ask something themselves, or have no word that is not in the question.
+    They are none if they ask something themselves, or have no word besides those of the question.
     """
     if said.fact:
         yield from _told([said.fact])
@@ -370,7 +370,7 @@ def _same(found: Iterable[str]) -> set[str]:
 
 
 def _asked_by(fact: Fact, want: Wanted, of_me: bool) -> str:
-    """The words a fact is found by: those of questions it answers only where these may ask for it."""
+    """The words that a fact is found by; those of questions it answers only if this question may ask for it."""
     who = someone(fact)
     may_ask = who in want.people if who else of_me and not (want.of_another or want.keys)
     return asked_by(fact) if may_ask else f"{fact.key} {fact.value}"

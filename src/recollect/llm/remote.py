@@ -33,7 +33,7 @@ class RemoteModel:
         self._endpoint, self._dialect = endpoint, dialect
 
     def check(self) -> None:
-        """Raises where the server wants a key and there is none."""
+        """Raise ModelUnavailable if the server needs a key and there is none."""
         self._endpoint.key()
 
     def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Reply:
@@ -50,9 +50,9 @@ class RemoteModel:
             return self._valued(replace(reply, tries=tries), ask)
 
     def stream(self, messages: Sequence[Message], **options: Unpack[Options]) -> Iterator[Delta]:
-        """The answer as it is made; the last piece carries the whole reply.
+        """The answer, piece by piece; the last piece has the whole reply.
 
-        An answer that breaks off raises Interrupted, with what came; closing the iterator ends the request.
+        If the answer breaks off, raises Interrupted with what came so far. Closing the iterator ends the request.
         """
         ask, timeout = self._ask(messages, stream=True, **options)
 
@@ -75,7 +75,7 @@ class RemoteModel:
         max_tokens: int | None = None,
         timeout: float = TIMEOUT,
     ) -> tuple[Ask, float]:
-        """The request, and how many seconds it may take."""
+        """The request, and the seconds it may take."""
         if schema is not None:
             check_schema(schema)
         if max_tokens is not None:
@@ -83,7 +83,7 @@ class RemoteModel:
         return Ask(self._model, messages_only(messages), tools, schema, max_tokens, stream), timeout
 
     def _with_or_without_schemas(self, once: Callable[[], tuple[T, int]], ask: Ask) -> tuple[T, int]:
-        """The result and the number of tries; a server that refuses schemas gets them in the prompt from now on."""
+        """The result and the number of tries. A server that refuses schemas gets them in the prompt from now on."""
         try:
             return once()
         except ModelUnavailable as error:
@@ -181,7 +181,7 @@ class RemoteModel:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Raises BadReply for whatever a malformed reply breaks, and names the model in every error."""
+        """Turn any error that a malformed reply causes into BadReply, and name the model in every ModelError."""
         try:
             yield
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
@@ -198,7 +198,7 @@ def _told(note: Note, reply: Reply) -> None:
 
 
 def _lines(response: Response) -> Iterator[str]:
-    """Lines parted by a line feed and nothing else; the last may lack it."""
+    """Lines separated by line feeds only; the last one may lack it."""
     rest = b""
     for data in response.iter_bytes():
         *whole, rest = (rest + data).split(b"\n")

@@ -1,4 +1,4 @@
-"""JSON out of what a model wrote: with prose around it, in a code fence, with commas too many, or cut off."""
+"""Reads JSON out of what a model wrote: with prose around it, in a code fence, with stray commas, or cut off."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from recollect.errors import BadReply
 from recollect.llm.schema import problems
 
 STARTS: Final = 50
-"""Places in a text where JSON may start that are tried."""
+"""At how many places of a text, where JSON may start, reading is tried."""
 MOST_READ: Final = 1_000_000
-"""Characters that are read in all before no further start is tried."""
+"""How many characters are read in total before no further place is tried."""
 DEEPEST: Final = 100
 _BLANK: Final = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _SCALAR: Final = re.compile(r"[-+.\w]+")
@@ -26,9 +26,9 @@ _STRINGS: Final = {
 
 
 def salvage(text: str, schema: Mapping[str, Any] | None = None) -> Any:
-    """The first JSON value in the text that fits the schema, broken as its end may be; BadReply where there is none.
+    """The first JSON value in the text that fits the schema, even if it is cut off; raises BadReply if there is none.
 
-    Of JSON that is cut off, what is complete is kept: members of an object, whole items of a list.
+    Of JSON that is cut off, the complete parts are kept: members of an object, items of a list.
     """
     wrong = "there is no JSON in it"
     for value in _values(text, (schema or {}).get("type")):
@@ -39,7 +39,7 @@ def salvage(text: str, schema: Mapping[str, Any] | None = None) -> Any:
 
 
 def _values(text: str, kind: Any) -> Iterator[Any]:
-    """What can be read as JSON, whole texts first, then from each place where it may start."""
+    """The values that can be read as JSON: the whole text first, then from each place where JSON may start."""
     with suppress(ValueError, RecursionError):
         yield json.loads(text, strict=False, parse_constant=_no_number)
     marks = {"object": "{", "array": "["}.get(kind, "{[") if isinstance(kind, str) else "{["
@@ -59,24 +59,24 @@ def _no_number(word: str) -> None:
 
 
 class _Broken(Exception):
-    """This is not JSON, however kindly it is read."""
+    """This is not JSON, even if read leniently."""
 
 
 class _Cut(Exception):
-    """The text ended inside a value; `kept` is what of it is complete, nothing where that is no value."""
+    """The text ended inside a value; `kept` is the complete part, or nothing if that is not a value."""
 
     def __init__(self, *kept: Any) -> None:
         self.kept = kept
 
 
 class _Reader:
-    """Reads one value from a place on, as kindly as can be done without guessing."""
+    """Reads one value from a place on, as leniently as possible without guessing."""
 
     def __init__(self, text: str, at: int) -> None:
         self.text, self.at = text, at
 
     def value(self) -> Any:
-        """The object or list that starts here, or what of it is complete."""
+        """The object or list that starts here, or the complete part of it."""
         try:
             return self._value(0)
         except _Cut as cut:
@@ -93,7 +93,7 @@ class _Reader:
         return self._string() if mark in _STRINGS else self._scalar()
 
     def _next(self) -> str:
-        """The next character that is no blank and no comment; the end of the text is a cut."""
+        """The next character outside blanks and comments; raises _Cut at the end of the text."""
         match = _BLANK.match(self.text, self.at)
         self.at = match.end() if match else self.at
         if self.at >= len(self.text):

@@ -1,4 +1,4 @@
-"""Whether a JSON value fits a JSON schema: the keywords that schemas for models use, and no others."""
+"""Checks a JSON value against a JSON schema, with the keywords that schemas for models use and no others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RULES: Final = frozenset(
 
 
 def check_schema(schema: Mapping[str, Any]) -> None:
-    """Refuse a schema with a keyword that is not known here: nothing is taken for checked that is not."""
+    """Raise ConfigError if a schema has a keyword that is not known here, and so would not be checked."""
     for where, part in _parts(schema, "schema"):
         if unknown := sorted(set(part) - _RULES - _NOTES):
             raise ConfigError(f"{where}: {', '.join(unknown)} is not known; use {', '.join(sorted(_RULES))}")
@@ -34,7 +34,7 @@ def check_schema(schema: Mapping[str, Any]) -> None:
 
 
 def problems(value: Any, schema: Mapping[str, Any]) -> list[str]:
-    """What in the value does not fit, each with its place; empty where all does."""
+    """What in the value does not fit the schema, each with its place; empty if everything fits."""
     return list(_problems(value, schema, schema, "$"))
 
 

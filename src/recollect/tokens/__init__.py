@@ -1,4 +1,4 @@
-"""Counts tokens: an estimator that needs nothing, exact tokenizers, and what the providers report."""
+"""Counts tokens: an estimator that needs no packages, exact tokenizers, and the usage that providers report."""
 
 from recollect.tokens.estimator import TokenCounter, estimate
 from recollect.tokens.images import image_tokens

@@ -15,15 +15,15 @@ from recollect.tokens.estimator import TokenCounter
 TIMEOUT: Final = 10.0
 """Seconds to wait for a server."""
 KEPT: Final = 4096
-"""Texts whose counts each counter remembers."""
+"""For how many texts each counter remembers the count."""
 _ONCE: Final = Retries(times=0)
 
 
 def anthropic_counter(model: str) -> TokenCounter:
-    """Counts by Anthropic's endpoint, which needs ANTHROPIC_API_KEY, or by the one at ANTHROPIC_BASE_URL.
+    """Counts with Anthropic's endpoint, which needs ANTHROPIC_API_KEY, or with the one at ANTHROPIC_BASE_URL.
 
-    What the endpoint adds around a message is asked for once and taken off. Blank text, which it refuses, counts as
-    a token a character.
+    What the endpoint adds around a message is asked for once and subtracted. Blank text, which it refuses, counts as
+    one token for each character.
     """
     url, key = "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"
     base = os.environ.get(url) or ANTHROPIC
@@ -42,13 +42,13 @@ def anthropic_counter(model: str) -> TokenCounter:
 
 
 def llamacpp_counter(base: str) -> TokenCounter:
-    """Counts by a llama.cpp server's own tokenizer."""
+    """Counts with a llama.cpp server's own tokenizer."""
     server = _own(f"llamacpp:{base}", base)
     return _remembered(lambda text: _asked(server, "/tokenize", {"content": text}, "tokens"))
 
 
 def vllm_counter(base: str) -> TokenCounter:
-    """Counts by a vLLM server's own tokenizer."""
+    """Counts with a vLLM server's own tokenizer."""
     server = _own(f"vllm:{base}", base)
     return _remembered(lambda text: _asked(server, "/tokenize", {"prompt": text, "add_special_tokens": False}, "count"))
 
@@ -65,7 +65,7 @@ def _remembered(ask: TokenCounter) -> TokenCounter:
 
 
 def _asked(server: Endpoint, path: str, body: Mapping[str, Any], key: str) -> int:
-    """What a server answers under a key: the number of tokens, or the tokens."""
+    """The number of tokens in a server's answer, which has that number or a list of tokens under `key`."""
 
     def read(data: Any) -> int:
         found = data.get(key) if isinstance(data, Mapping) else None

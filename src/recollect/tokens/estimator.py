@@ -1,9 +1,9 @@
-"""Estimates tokens with no tokenizer: text is cut much as the encodings cut it, and a piece they know is one token.
+"""Estimates tokens without a tokenizer: text is cut much as the encodings cut it, and each known piece is one token.
 
-known.txt lists words, runs of signs and characters that are one token in o200k and cl100k alike. A word or sign takes
-the blank in front of it along, three digits are a token, and so are other blanks and newlines in a row. What is left,
-unknown words and signs, is weighed by its bytes, with weights fitted to seldom come out too low, and a row of mixed
-signs by how often they change.
+known.txt lists words, runs of signs and characters that are one token in both o200k and cl100k. A word or sign includes
+the blank in front of it; three digits are a token, and so are other blanks and newlines in a row. Unknown words and
+signs are weighed by their bytes, with weights fitted so that the estimate is seldom too low, and a row of mixed signs
+by how often they change.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ While a context is built, its question is counted again and again: as it came an
 LINES, MAX_LINE = 4_096, 1_000
 """How many lines are remembered, of up to how many bytes: memory in a prompt is lines that were counted before."""
 FEW: Final = 4
-"""Up to this many new lines of a text are weighed one by one, to be remembered; more, together, which is faster."""
+"""Up to this many new lines of a text are weighed one by one and remembered; more are weighed together, faster."""
 CALM, CHANGE = 8, 40
 """From how many changes of sign on a run that is not known is cut into short tokens, and the weight of each change.
 
@@ -54,7 +54,7 @@ class TokenCounter(Protocol):
 
 
 class Cut(NamedTuple):
-    """A text cut up: how many tokens are known, blanks apart, and the words and the signs that are not."""
+    """A text cut up: the number of known tokens, without blanks, and the words and signs that are not known."""
 
     tokens: int
     words: list[bytes]
@@ -84,7 +84,7 @@ has_single: Final = re.compile(rb"[\xe2-\xef]").search
 
 @cache
 def known() -> tuple[frozenset[bytes], dict[int, str]]:
-    """The words and signs that are one token, and a table that turns the characters that are into `-`."""
+    """The words and signs that are one token, and a table that replaces single characters that are one by `-`."""
     from pathlib import Path
 
     words, signs, characters = Path(__file__).with_name("known.txt").read_bytes().split(b"\n\n")
@@ -93,7 +93,7 @@ def known() -> tuple[frozenset[bytes], dict[int, str]]:
 
 
 def cut(raw: bytes) -> Cut:
-    """A text's bytes without the tokens that are known; no word or sign goes on in the next line."""
+    """A text's bytes without the known tokens; no word or sign continues on the next line."""
     held, single = known()
     words, signs = raw.translate(ONLY_WORDS).split(), raw.translate(ONLY_SIGNS).split()
     new_words, new_signs = [*filterfalse(held.__contains__, words)], [*filterfalse(held.__contains__, signs)]
@@ -109,7 +109,7 @@ def cut(raw: bytes) -> Cut:
 
 
 def blanks(raw: bytes) -> int:
-    """How many tokens are blanks and newlines; most lines have single blanks alone."""
+    """How many tokens the blanks and newlines are; most lines have only single blanks."""
     kinds = raw.replace(b"\t", b"  ").translate(KINDS)
     tokens = kinds.count(b" 0")
     if b"\n" in kinds or b"\r" in kinds:
@@ -120,7 +120,7 @@ def blanks(raw: bytes) -> int:
 
 
 def encode(text: str) -> bytes:
-    """The UTF-8 bytes of any text, half surrogate pairs included."""
+    """The UTF-8 bytes of any text, even with half surrogate pairs."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -128,7 +128,7 @@ def encode(text: str) -> bytes:
 
 
 class _Lines(dict[bytes, tuple[int, int]]):
-    """What lines weigh."""
+    """The weights of lines."""
 
     cache_clear = dict.clear
 
@@ -145,7 +145,7 @@ def estimator(family: str = "any") -> TokenCounter:
     lines = that_forgets(_Lines())
 
     def weighed(new: list[bytes]) -> tuple[int, int]:
-        """The tokens of some lines that are known, and what the rest weighs; of a single line it is remembered."""
+        """The known tokens of some lines, and the weight of the rest. For a single line both are remembered."""
         tokens, words, signs = cut(b"\n".join(new))
         raw = b"".join(words + signs)
         mixed = sum(max(0, sum(map(ne, run, run[1:])) - CALM) for run in signs if len(run) > CALM)
@@ -175,7 +175,7 @@ def estimator(family: str = "any") -> TokenCounter:
     kept, kept_long = remembered(KEPT)(counted), remembered(KEPT_LONG)(counted)
 
     def estimate(text: str) -> int:
-        """A number of tokens that is seldom too low; of texts that come again it is remembered."""
+        """An estimate of the tokens that is seldom too low; it is remembered for texts that come again."""
         return kept(text) if len(text) <= MAX_KEPT else kept_long(text)
 
     return estimate

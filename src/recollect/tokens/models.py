@@ -1,4 +1,4 @@
-"""How large models' context windows are, and what part of one a conversation should take."""
+"""How large models' context windows are, and how much of one a conversation should take."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Final
 from recollect.errors import ConfigError
 
 UNKNOWN_WINDOW: Final = 32_768
-"""The window that is assumed for a model that is not in the table."""
+"""The assumed window of a model that is not in the table."""
 LOW_SHARE, HIGH_SHARE = 0.10, 0.25
-"""The part of a window a conversation should take; the rest is for instructions, tools and the answer."""
+"""The low and the high share of a window that a conversation should take; the rest is for instructions, tools and the
+answer."""
 COMFORTABLE: Final = 8_000
-"""Tokens below which a smaller model gives the conversation its high share."""
+"""A model whose high share is no more than this many tokens gives the conversation that share."""
 
 # The smallest window sold under a name; a longer name wins over a shorter one.
 WINDOWS: Final[dict[str, int]] = {
@@ -42,7 +43,7 @@ WINDOWS: Final[dict[str, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """A budget for a model's conversation; `known` is False where its window is a guess."""
+    """A budget for conversations with a model; `known` is False if the size of its window is a guess."""
 
     model: str
     window: int
@@ -51,9 +52,9 @@ class Recommendation:
 
 
 def recommended_budget(model: str) -> Recommendation:
-    """The tokens a conversation with this model should take: 10 to 25 % of its window.
+    """The tokens that a conversation with this model should take: 10 to 25 % of its window.
 
-    A tenth of the window; a quarter of it where that is no more than 8,000.
+    That is a quarter of the window but at most 8,000, or a tenth of it if that is more.
     """
     window = window_of(model)
     size = UNKNOWN_WINDOW if window is None else window
@@ -62,16 +63,16 @@ def recommended_budget(model: str) -> Recommendation:
 
 
 def window_of(model: str) -> int | None:
-    """The context window of a model in tokens; None where it is not known."""
+    """The context window of a model in tokens; None if it is not known."""
     if not isinstance(model, str) or not model.strip():
-        raise ConfigError(f"a model is named by a text like 'gpt-4o', not {model!r}")
+        raise ConfigError(f"the name of a model must be text like 'gpt-4o', not {model!r}")
     name = plain_name(model)
     fits = [known for known in _patterns() if known[0].search(name)]
     return max(fits, key=lambda known: len(known[0].pattern))[1] if fits else None
 
 
 def plain_name(model: str) -> str:
-    """The name in small letters, however its parts were joined: `Llama 3.1` and `llama3-1` are the same."""
+    """The name in small letters, with its parts joined in one way: `Llama 3.1` and `llama3-1` are the same."""
     dashed = re.sub(r"[^a-z0-9]+|(?<=[a-z])(?=[0-9])", "-", model.lower())
     return dashed.strip("-")
 

@@ -1,4 +1,4 @@
-"""Opens token counters by name; what a counter needs is loaded only when it is asked for."""
+"""Opens token counters by name; what a counter needs is loaded only when it is opened."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAMES = (
 
 
 def counter(which: str | TokenCounter = "estimate") -> TokenCounter:
-    """A counter by its name, `estimate` or `kind:detail`; a function of your own is tried once and handed back."""
+    """The counter of that name, `estimate` or `kind:detail`; a function of your own is tried once and returned."""
     if not isinstance(which, str):
         return _tried(which)
     if which == "estimate":
@@ -34,8 +34,8 @@ def counter(which: str | TokenCounter = "estimate") -> TokenCounter:
 
 def _tried(count: TokenCounter) -> TokenCounter:
     if not callable(count):
-        raise ConfigError(f"a token counter is a name or a function from text to a number, not {count!r}")
+        raise ConfigError(f"a token counter must be a name or a function from text to a number, not {count!r}")
     tokens = count("Is this a counter?")
     if type(tokens) is not int or tokens < 0:
-        raise ConfigError(f"the token counter gave {tokens!r} for a text: it must give a whole number, 0 or more")
+        raise ConfigError(f"the token counter returned {tokens!r} for a text: it must return a whole number, 0 or more")
     return count

@@ -1,4 +1,4 @@
-"""Learns from the usage a provider reports how far the counts are off, model by model."""
+"""Learns for each model, from the usage that its provider reports, how far the counts are off."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ LOWEST, HIGHEST = 0.25, 4.0
 ABSURD: Final = 10.0
 """A report this many times too large or too small is taken for a mistake."""
 UP, DOWN = 0.5, 0.1
-"""How far one report moves the ratio: quickly up, slowly down, for a count too low is the one that hurts."""
+"""How far one report moves the ratio: quickly up but slowly down, because counts that are too low do harm."""
 ENOUGH: Final = 200
-"""Tokens from which a report has full weight; a shorter prompt says less."""
+"""From this many tokens on, a report has full weight; shorter prompts say less."""
 _OLDER_CLAUDE: Final = r"claude-(?:[23]|instant|(?:opus|sonnet|haiku)-4)(?!-[789](?!\d))\b"
 
 
@@ -31,14 +31,14 @@ class Calibration:
         self._lock = Lock()
 
     def ratio(self, model: str) -> float:
-        """What counts for this model are multiplied by: what was learned, or else where its family starts."""
+        """The factor for this model's counts: the learned one, or the starting one of its family."""
         learned = self._ratios.get(model)
         return start_ratio(model) if learned is None else learned
 
     def observe(self, model: str, estimated: int, reported: int) -> None:
         """Learn from one request: what was counted before `correct`, and all prompt tokens its provider reported.
 
-        All means cached ones too. Reports that can't be true are left out.
+        All means cached ones too. Reports that can't be true are ignored.
         """
         if estimated <= 0 or reported <= 0 or not 1 / ABSURD <= reported / estimated <= ABSURD:
             return
@@ -63,7 +63,7 @@ class Calibration:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Calibration:
-        """The calibration that `to_dict` described."""
+        """The calibration that `to_dict` turned into data."""
         for model, ratio in data.items():
             if not isinstance(ratio, (int, float)) or not LOWEST <= ratio <= HIGHEST:
                 raise ConfigError(f"ratio {ratio!r} of model {model!r} is not a number from {LOWEST} to {HIGHEST}")
@@ -71,7 +71,7 @@ class Calibration:
 
 
 class CalibratedCounter:
-    """A counter corrected for one model; tell it what was reported, and it learns."""
+    """A counter corrected for one model; it learns from what you pass to `observe`."""
 
     def __init__(self, calibration: Calibration, model: str, count: TokenCounter) -> None:
         self.calibration, self.model, self.count = calibration, model, count
@@ -86,7 +86,7 @@ class CalibratedCounter:
 
 
 def start_ratio(model: str) -> float:
-    """Where a model starts: 1.2 for older Claude models, 1.6 for newer ones, 1 for all others."""
+    """The ratio that a model starts with: 1.2 for older Claude models, 1.6 for newer ones, 1 for all others."""
     name = plain_name(model)
     if "claude" not in name:
         return 1.0

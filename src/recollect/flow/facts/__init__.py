@@ -1,4 +1,4 @@
-"""Facts from what a user says of themselves, by rules: no model, no network, and rather nothing than something wrong.
+"""Facts from what users say about themselves, by rules: without model or network, and rather none than a wrong one.
 
 text ──► corrections ──► voice: own words ──► prose: by clause
 clause ──► names, profile, work, life, food, relations, likes, preferences, plans, mood ──► Found
@@ -59,7 +59,7 @@ _FIRST: Final = re.compile(r"\w*")
 
 
 def _find(clause: Clause) -> list[Found]:
-    """What a clause says, by the rules for those that begin as it does."""
+    """What a clause says, by the rules for clauses with its first word."""
     match = _FIRST.match(clause.text)
     first = match[0].casefold() if match else ""
     if first in _MINE:
@@ -72,10 +72,10 @@ def _find(clause: Clause) -> list[Found]:
 
 
 def extract(text: str, at: datetime) -> list[Found]:
-    """What a message says of the user who wrote it, in order; days count from `at`, when it was said.
+    """What a message says about the user who wrote it, in order; days count from `at`, when it was said.
 
-    Of two statements about the same key the later stands. Quotes, code, pasted text, questions, what-ifs, and what
-    others do, say nothing of the user.
+    Of two statements about the same key, the later one counts. Quotes, code, pasted text, questions, what-ifs, and what
+    others do say nothing about the user.
     """
     right, cuts = corrected(text)
     said = told(right, with_zone(at), _find) + listed(right, with_zone(at), _find)
@@ -85,7 +85,10 @@ def extract(text: str, at: datetime) -> list[Found]:
 
 
 def amended(before: str, text: str, meant: Meant, at: datetime) -> list[Found]:
-    """What follows where a message only puts a word right in the one `before` it, said at `at`: what was wrong ends."""
+    """What follows from a message that only corrects a word in the one `before` it: what was wrong ends.
+
+    The message before was said at `at`.
+    """
     was = [one for one in extract(before, at) if not one.ended]
     wrong = meant.wrong_in(
         before,
@@ -104,6 +107,6 @@ def amended(before: str, text: str, meant: Meant, at: datetime) -> list[Found]:
 
 
 def noted(text: str, at: datetime) -> list[Found]:
-    """What a note that someone else took says of a user: "The user lives in Oslo", "User's name is Ada", or "I …"."""
+    """What someone else's note says about a user: "The user lives in Oslo", "User's name is Ada", or "I …"."""
     said = in_first_person(text)
     return extract(text, at) if said == text else [replace(one, span=(0, len(text))) for one in extract(said, at)]

@@ -1,4 +1,4 @@
-"""What a question asks of the one who asks it: which facts answer it, and which of its words they explain."""
+"""What a question asks about the user who asks it: which facts answer it, and which of its words those account for."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from recollect.flow.facts.wording import any_of, lower, rule, word_set
 from recollect.recent import remembered
 
 MAX_QUESTION: Final = 300
-"""Characters of a question: a longer text asks for nothing that is looked for here."""
+"""The most characters of a question: a longer text is not a question about facts."""
 KEPT: Final = 4_096
-"""How many keys are remembered with whom they are about."""
+"""For how many keys it is remembered whom they are about."""
 
 _KNOW: Final = any_of(
     """know knew remember recall learn(?:ed|t)? noted? stored? kept keep saved? memori[sz]ed? tell told find found got
@@ -34,7 +34,7 @@ _EVERYTHING: Final = rule(
     rf"\bmy (?:profile|facts){_SO_FAR}",
     r"\bwas wei(?:ß|ss)t du (?:alles )?(?:über|von|ueber) mi[cr]h?\W*$|\bqu[eé] sabes (?:de|sobre) m[ií]\W*$",
 )
-"""Asks for all that is known; also in German and Spanish, in which no facts are found but much is said."""
+"""Asks for everything that is known; also in German and Spanish, from which no facts are read but which many speak."""
 _DO_I: Final = (
     r"\b(?:do|am|are|can|might|would|must|should|may|could) (?:i|we)"
     r"(?: (?:usually|really|also|still|now|currently|actually|most))*"
@@ -45,9 +45,9 @@ _DAYS: Final = """monday tuesday wednesday thursday friday saturday sunday today
 
 
 class Kind(NamedTuple):
-    """Keys, the words of a question that they explain, and how one asks for them.
+    """Keys, the words of a question that they account for, and a pattern of how they are asked for.
 
-    Every question that asks for them has one of those words, or one of those in `also`: that is quick to tell.
+    Every question that asks for them has one of those words or of those in `also`, which is quick to check first.
     """
 
     keys: str
@@ -221,7 +221,7 @@ _SORTS: Final = word_set(
     """music food foods drink drinks sport sports movie movies film films book books game games activity activities kind
     kinds sort sorts type types genre day days"""
 )
-"""What may be liked, in words that the things themselves don't have: "what music do I like?", "I like jazz"."""
+"""Words for sorts of things, which the liked things themselves don't have: "what music do I like?", "I like jazz"."""
 _PETS: Final = " ".join(sorted({*PETS.values()}))
 _GROUPS: Final = {
     **dict.fromkeys(("kid", "kids", "child", "children"), "child son daughter"),
@@ -232,7 +232,7 @@ _GROUPS: Final = {
     "parents": "mother father parents",
     "family": " ".join(sorted(PEOPLE - {*PETS.values(), *FRIENDS.values(), *SEEN.values(), "boss", "manager"})),
 }
-"""Words for people that stand for more than one key."""
+"""Words for people that mean more than one key."""
 _ALL_KIN: Final = "|".join(sorted({*KEYS, *PLURALS, *_GROUPS}, key=len, reverse=True))
 _KIN: Final = rule(
     r"\b(?:my|our|how many|(?:what|which)(?= \w+ (?:do|have) (?:i|we)\b)"
@@ -253,7 +253,7 @@ _OF_KIN: Final = {
     "diet": (rule(r"\beat\b|\bdiet\b|\bvegan\b|\bvegetarian\b"), "eat diet vegan vegetarian"),
     "allergy": (rule(r"\ballerg|\beat\b"), "allergic allergy allergies eat"),
 }
-"""What may be asked of someone, how, and the words of a question that it explains."""
+"""What may be asked about someone: how it is asked, and the words of a question that it accounts for."""
 _THEY: Final = rule(r"\b(?:he|she|they|his|her|hers|their|him|them)\b")
 _WHO: Final = rule(
     r"\bwho(?:s|m|se|'s)?\b|\bnames?\b|\bcalled\b|\bhow many\b|\b(?:do|have) (?:i|we)\b",
@@ -265,11 +265,11 @@ _NAMING: Final = "name names called named call many people member members"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a question is about: everything, what is known under some keys, or of some people.
+    """What a question is about: everything, what is known under some `keys`, or about some `people`.
 
-    `about` has what is asked of people, "" for who they are, nothing for all of it; `explains` the words that such
-    facts answer, and `sorts` those that only name a sort of things. `of_another` says that it is about someone else,
-    known or not, and `names` has the words by which they may be called.
+    - `about`: what is asked about these people, "" for who they are; if it is empty, everything.
+    - `explains`: the words of the question that such facts account for; `sorts`: words that only name a sort of things.
+    - `of_another`: it is about someone else, known or not; `names`: the words by which they may be called.
     """
 
     everything: bool = False
@@ -292,7 +292,7 @@ class Wanted:
         return self.everything or (someone(fact) in self.people and (not self.about or about in self.about))
 
     def prefers(self, fact: Fact) -> bool:
-        """Whether a fact comes before others: it fits or, where everything does, it is about the user."""
+        """Whether a fact comes before others: it fits or, if everything is asked for, is about the user."""
         return not someone(fact) if self.everything else self.fits(fact)
 
 
@@ -310,13 +310,13 @@ def _someone(key: str) -> str:
 
 
 def asks_for_all(question: str) -> bool:
-    """Whether a question asks for all that is known of the user: "What do you know about me?"."""
+    """Whether a question asks for everything known about the user: "What do you know about me?"."""
     asked = question.replace("\u2019", "'")
     return len(question) <= MAX_QUESTION and _EVERYTHING.search(asked) is not None
 
 
 def wanted(question: str, known: Sequence[Fact]) -> Wanted:
-    """What a question asks of the user or their people; those that are known may be asked for by their name."""
+    """What a question asks about the user or their people; known people may be asked for by name."""
     if len(question) > MAX_QUESTION:
         return Wanted()
     text = question.replace("\u2019", "'")
@@ -346,7 +346,7 @@ def wanted(question: str, known: Sequence[Fact]) -> Wanted:
 
 
 def _people(text: str, known: Sequence[Fact]) -> tuple[set[str], set[str], set[str]]:
-    """The known people whom a question means, the words that name them in it, and all by which they may be called."""
+    """The known people whom a question means, the words that name them in it, and all words that may name them."""
     said = {lower(match[1]) for match in _KIN.finditer(text)}
     kin = {key for word in said for key in (_GROUPS.get(word) or KEYS.get(word) or PLURALS[word]).split()}
     words = {word.removesuffix("'s") for word in text.casefold().replace("?", " ").replace(",", " ").split()}

@@ -32,14 +32,14 @@ _SAID_AS: Final = {
     for words, labels in (_ONE | _SEVERAL).items()
     for label in labels.split()
 }
-"""What a label of a line says of the one who wrote it, and whether its values are many, between commas."""
+"""The words that a label stands for, and whether it may have several values, separated by commas."""
 _VALUE: Final = re.compile(r"[^,\r]+")
 _OPEN: Final = rule(r"\W|(?:tbd|tba|n/?a|none|unknown|your|todo)\b")
-"""A value that is yet to be filled in."""
+"""A value that is not filled in yet."""
 
 
 def listed(text: str, at: datetime, find: Callable[[Clause], list[Found]]) -> list[Found]:
-    """What `find` finds in the lines of a list about the writer, read as sentences; not in those quoted or pasted."""
+    """What `find` finds in the lines of a list about the writer, read as sentences, if they are the writer's own."""
     if ":" not in text or not (heading := _HEADING.search(text)):
         return []
     if GAP in own_words(text)[heading.start() : heading.end()]:

@@ -1,4 +1,4 @@
-"""What a writer takes back in the same breath: "My sister is Anna. I mean Hanna", "I work at Acme. Scratch that"."""
+"""What a writer corrects right away: "My sister is Anna. I mean Hanna", "I work at Acme. Scratch that"."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from recollect.flow.facts.voice import MAX_TEXT
 from recollect.flow.facts.wording import rule, small
 
 Cuts = tuple[tuple[int, int], ...]
-"""Ranges of a text that are left out, in order: the wrong words up to the right ones."""
+"""Ranges of a text that are left out, in order: each from the wrong words to the right ones."""
 
 _MAY_CORRECT: Final = small(
     r"\b(?:no|nope|sorry|wait|oops|rather|make that|i meant?|actually|(?:scratch|strike|ignore|forget) (?:that|what)"
@@ -21,7 +21,7 @@ _MEANT: Final = "(?:wait|no|nope|i meant?|make that|or rather|rather|actually)"
 _FIRST: Final = "(?:(?:oh|oops|sorry|well),?\\s+)"
 _LATER: Final = rf"{_FIRST}{{0,3}}{_MEANT}\b,?\s+(?:(?:sorry|{_MEANT})\b,?\s+){{0,3}}"
 _NO_SUCH: Final = r"no (?!\w+day\b)(?-i:[A-Z])"
-"""What there is none of: "no Saturdays", "no TV"."""
+"""A "no" that corrects nothing: "no Saturdays", "no TV"."""
 _BETWEEN: Final = (
     rf"(?:\s*[.!]\s+(?!{_NO_SUCH}){_LATER}"
     rf"|\s*[,;\u2013\u2014-]+\s*(?!{_NO_SUCH})(?:{_LATER}|sorry,?\s+))"
@@ -38,7 +38,7 @@ _RATHER: Final = rule(
     r"(?<![\w'-])[a-z]{3,20}\s*[,\u2013\u2014-]+\s*(?:make that|or rather|i meant),?\s+"
     r"(?=[a-z]{3,20}\s*(?:[.!]|$))",
 )
-"""Something, and what was meant instead, which is of the same kind: a name, a number or a day, a word."""
+"""Something, and what was meant instead, of the same kind: a name, a number or day, a word."""
 _TAKEN_BACK: Final = rule(
     r"(?<=[.!])\s+(?:(?:oh|no|wait|sorry|actually|oops|hmm),?\s+){0,3}(?:(?:scratch|strike|ignore|forget) that"
     r"|forget what i(?: just)? said|i take (?:that|it) back|that's (?:wrong|not (?:right|true|correct))"
@@ -55,7 +55,7 @@ _SENTENCE_ENDS: Final = re.compile(r"[.!?\n](?=\s)")
 
 
 def corrected(text: str) -> tuple[str, Cuts]:
-    """The text as its writer corrected it, without the words that were taken back; and which those are."""
+    """The text as its writer corrected it, without the words that were taken back, and the ranges of those words."""
     head = text[:MAX_TEXT].replace("\u2019", "'")
     if not _MAY_CORRECT.search(head.casefold()):
         return text, ()
@@ -71,14 +71,14 @@ def corrected(text: str) -> tuple[str, Cuts]:
 
 
 def _taken_back(text: str) -> Iterator[tuple[int, int]]:
-    """The sentences that were taken back, each with the words that do so."""
+    """The ranges of sentences that were taken back, each with the words that take it back."""
     for match in _TAKEN_BACK.finditer(text):
         before = [end.end() for end in _SENTENCE_ENDS.finditer(text, max(0, match.start() - 600), match.start() - 1)]
         yield (before[-1] if before else max(0, match.start() - 600)), match.end()
 
 
 def place_in(cuts: Cuts, span: tuple[int, int]) -> tuple[int, int]:
-    """Where a span of the corrected text is in the text as it was written: from its first word to its last."""
+    """The span in the original text of a span of the corrected text, from its first word to its last."""
     first, last = span
     for start, end in cuts:
         first += (end - start) * (first >= start)
@@ -87,9 +87,9 @@ def place_in(cuts: Cuts, span: tuple[int, int]) -> tuple[int, int]:
 
 
 class Meant(NamedTuple):
-    """A word that a message puts right in the one before it, and the wrong one if it names that.
+    """The right word that a message gives for one in the message before it, and the wrong word if that is named.
 
-    A name after a mere "sorry" may be that of whom one speaks to: only someone's name is put right so.
+    A name after a mere "sorry" may be that of the person spoken to, so it only corrects the name of a person.
     """
 
     right: str
@@ -97,14 +97,14 @@ class Meant(NamedTuple):
     of_someone: bool
 
     def wrong_in(self, before: str, names: Iterable[str]) -> str:
-        """The only word of a message that may be meant: of its numbers, or of these names; "" where there is none."""
+        """The only word of the message that may be meant, of its numbers or these names; "" if there isn't just one."""
         may_be = {match[0] for match in _NUMBER.finditer(before)} if self.right[0].isdigit() else set(names)
         fits = {word for word in may_be if self.wrong in ("", word)}
         return fits.pop() if len(fits) == 1 else ""
 
 
 def meant(text: str) -> Meant | None:
-    """What a message puts right that does nothing else: "sorry, Tim", "I meant Basel", "*Tim"."""
+    """What a message corrects, if it does nothing else: "sorry, Tim", "I meant Basel", "*Tim"."""
     match = _PUTS_RIGHT.match(text) if len(text) <= MOST_PUT_RIGHT else None
     return Meant(match["right"], match["wrong"] or "", bool(match["sorry"] and not match["wrong"])) if match else None
 

@@ -117,14 +117,14 @@ def _food(clause: Clause, start: int) -> Iterator[Found]:
 
 
 def _all_of(text: str, start: int) -> list[Phrase]:
-    """Things; two that seem to share a noun stay together, as "penicillin and bee stings" do not."""
+    """A list of things. Two that share a noun stay together; "penicillin and bee stings" do not."""
     found = things(text, start)
     half = len(found) == 1 and not text.startswith(found[0].text, start)
     return [Phrase(text[start : found[0].end], found[0].end)] if half else found
 
 
 def _avoids(clause: Clause, start: int, ended: bool = False) -> Iterator[Found]:
-    """What someone does not eat or drink, where that is all that is said of it."""
+    """What someone does not eat or drink, if nothing more is said about it."""
     food = things(clause.text, start)
     if food and (other := _OR.match(clause.text, food[-1].end)):
         food += things(clause.text, other.end())

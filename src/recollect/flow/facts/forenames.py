@@ -1,4 +1,4 @@
-"""Forenames that are no other word, for those who type theirs without a capital letter: "hi im dave"."""
+"""Forenames that are not also other words, for users who type theirs without a capital letter: "hi im dave"."""
 
 from __future__ import annotations
 

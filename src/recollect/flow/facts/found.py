@@ -16,16 +16,16 @@ VALUED: Final = word_set(
     """likes dislikes allergy avoids speaks uses prefers todo plays teaches learning studies school drives habit
     citizenship asked"""
 )
-"""Keys that hold several values at a time: each has its value in it, which may have a colon: "todo:flight at 9:25"."""
+"""Keys that hold several values at once. The value is part of the key and may have a colon: "todo:flight at 9:25"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Something users said of themselves: `text[span[0]:span[1]]` says it.
+    """Something that users said about themselves, in `text[span[0]:span[1]]`.
 
     `ended` means that this value no longer holds or, without a value, that nothing under the key does; `then` is what
-    holds instead, if it did hold; a plan that did not end and has one is new if there was none. `valid_from` is when it
-    began, where that was said; `valid_to` is the end of the day on which something is due, or of a mood.
+    holds instead, if it did hold. A plan with a `then` that has not ended is a new plan if there was none. `valid_from`
+    is when it began, if that was said; `valid_to` is the end of the day on which something is due, or of a mood.
     """
 
     type: FactType

@@ -1,4 +1,4 @@
-"""What is known of a user from everything they ever said: the newest value of each key, and the ones before it."""
+"""What is known about a user from everything they ever said: the newest value of each key, and the earlier ones."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from recollect.flow.facts.phrases import TITLES
 from recollect.flow.facts.wording import HOUR, word_set
 
 MOST_RESTS: Final = 20
-"""How many of the statements that say the same are cited: they are looked up when a question is asked again."""
+"""How many statements that say the same are cited; few, as they are looked up when a question is asked again."""
 _LITTLE: Final = word_set("the a an my our to with")
-"""Words that make no difference between plans: "write a report" is done by "I wrote the report"."""
+"""Words that don't tell plans apart: "write a report" is done by "I wrote the report"."""
 _SAME: Final = {"fly": "flight", "meet": "meeting", "travel": "trip"}
-"""What a plan is called later: "We fly to Rome on Friday", "The flight was moved to Sunday"."""
+"""What a plan may be called later: "We fly to Rome on Friday", "The flight was moved to Sunday"."""
 _RULED_OUT: Final = {
     **dict.fromkeys(("meat", "chicken", "beef", "pork", "bacon", "steak"), ("vegetarian", "vegan", "pescatarian")),
     **dict.fromkeys(("fish", "seafood"), ("vegetarian", "vegan")),
     **dict.fromkeys(("dairy", "eggs", "cheese", "milk"), ("vegan",)),
     "carbs": ("keto",),
 }
-"""The diets that someone has given up who no longer avoids this."""
+"""The diets that someone has given up if they no longer avoid this food."""
 _OPPOSITE: Final = {"likes": "dislikes", "dislikes": "likes", "avoids": "likes"}
 _CARRIES_OUT: Final = {
     ("place", False): ("move to",), ("company", False): ("start at", "join", "first day at"),
     ("company", True): ("last day at",),
 }  # fmt: skip
-"""The plans that are carried out by what a key now holds, or by its end: who moved to Rome no longer plans to."""
+"""The plans carried out when a key gets a value (False) or ends (True): who moved to Rome no longer plans to."""
 ADDS_UP: Final = ":allergy"
-"""How the keys of others end that hold all that was said: a thing more takes the place of none."""
+"""The end of keys, about other people, whose value collects everything that was said instead of being replaced."""
 _Cited: TypeAlias = dict[tuple[str, str], None]
-"""The messages that say a fact, each once and in order, by session and id."""
+"""The messages that say a fact, in order, by session and id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """Something said about a key, and its place among everything said: by time, then in the order of the log.
+    """Something said about a key; `order` is its place among everything said: by time, then by position in the log.
 
-    `ended` means that the value, or without one whatever is known, no longer holds; `then` is what holds in its place.
-    A plan that has a `then` and did not end takes the place of the only one it fits, if there is one.
+    `ended` means that the value no longer holds or, without a value, nothing under the key does; `then` is what holds
+    instead. A plan with a `then` that has not ended replaces the one plan that it fits, if there is exactly one.
     """
 
     id: str
@@ -64,9 +64,9 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Facts that stand, and past ones; both in the order they were said.
+    """Facts that hold, and past ones, both in the order they were said.
 
-    `rests` has, for each key, the statements that what stands there rests on, or that ended it.
+    `rests` has, for each key, the ids of the statements that its fact is based on, or that ended it.
     """
 
     standing: tuple[Fact, ...] = ()
@@ -74,12 +74,12 @@ class Known:
     rests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def of(self, key: str) -> list[Fact]:
-        """All that was ever known under a key, the oldest first."""
+        """Everything ever known under a key, oldest first."""
         return [fact for fact in (*self.past, *self.standing) if fact.key == key]
 
 
 class _Standing(dict[str, Fact]):
-    """The facts that stand, by their keys. Plans are found by their words, people by name, without a look at all."""
+    """The facts that hold, by their keys. Plans are indexed by their words and people by name."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class _Standing(dict[str, Fact]):
             self._by_name.setdefault(fact.value.casefold(), set()).add(key)
 
     def plans(self, words: frozenset[str]) -> list[str]:
-        """The keys of the plans that have all of these words, of which there must be one."""
+        """The keys of the plans that have all of these words; there must be at least one word."""
         near = min((self._by_word.get(word, set()) for word in words), key=len, default=set[str]())
         return [key for key in near if key in self and self[key].type == "action_item" and words <= _words(key)]
 
@@ -104,24 +104,24 @@ class _Standing(dict[str, Fact]):
 
 
 def known(statements: Iterable[Statement]) -> Known:
-    """What follows from these statements, in whatever order they are given."""
-    return Knowing().with_more(sorted(statements, key=turn))
+    """What is known from these statements, given in any order."""
+    return Knowing().with_more(sorted(statements, key=order_of))
 
 
-def turn(said: Statement) -> tuple[tuple[datetime, int, int], str]:
-    """The place of a statement among all."""
+def order_of(said: Statement) -> tuple[tuple[datetime, int, int], str]:
+    """The place of a statement among all statements, to sort by."""
     return said.order, said.id
 
 
 class Knowing:
-    """What is known, as more is said: it follows from what was known and what is new, without a look at all before."""
+    """What is known, updated as more is said without going over everything before."""
 
     def __init__(self) -> None:
         self._standing, self._past = _Standing(), list[Fact]()
         self._rests, self._repeated = dict[str, tuple[str, ...]](), dict[str, _Cited]()
 
     def with_more(self, statements: Iterable[Statement]) -> Known:
-        """What follows from all statements so far and these, each of which comes after all before it."""
+        """What is known with these further statements, each of which comes after all earlier ones."""
         for one in statements:
             if (said := _of_whom(one, self._standing)) is not None:
                 self._hear(said)
@@ -154,9 +154,9 @@ class Knowing:
 
 
 def _of_whom(said: Statement, standing: _Standing) -> Statement | None:
-    """The statement with the key of the one person known by that name, where it has the name alone; None without one.
+    """The statement; if it only gives a name, with the key of the one person who has it, or None if there isn't one.
 
-    Who is gone stays named as they are: `_fits` tells who that is.
+    If it says that the person is gone, it stays as it is: `_fits` finds out who that is.
     """
     if not said.key.startswith(f"{CALLED}:"):
         return said
@@ -168,17 +168,17 @@ def _of_whom(said: Statement, standing: _Standing) -> Statement | None:
 
 
 def _is_another(old: Fact, said: Statement) -> bool:
-    """Whether someone else takes a place: not where only more or less of the name is said, "Tom Berg" for "Tom"."""
+    """Whether someone else now has this role, and it is not the same name in a longer or shorter form ("Tom Berg")."""
     return said.key in OTHERS_IN_TIME and _first_name(old.value) != _first_name(said.value)
 
 
 def _first_name(name: str) -> str:
-    """The first word of a name that is no title: of two dentists, both are "Dr."."""
+    """The first word of a name that is not a title: two dentists may both be "Dr."."""
     return next((word for word in name.casefold().split() if word.rstrip(".") not in TITLES), "")
 
 
 def opposite(key: str) -> str:
-    """The key that no longer holds once this one does: who likes jazz does not dislike it."""
+    """The key that can't hold together with this one: who likes jazz does not dislike it."""
     verb, colon, what = key.partition(":")
     if verb == "asked":
         how, _, wish = what.partition(" ")
@@ -187,7 +187,7 @@ def opposite(key: str) -> str:
 
 
 def _ends(said: Statement, standing: _Standing) -> list[str]:
-    """The keys that a statement ends, of those that stand: with a person what is about them, with a job its boss."""
+    """The keys that a statement ends: for a person, everything about them too; for a job, also the boss."""
     meant = _meant(said, standing)
     left_job = said.key == "company" and said.sources and (meant or not said.value)
     people = [meant] if meant and is_someone(meant) else ["boss", "manager"] if left_job else []
@@ -199,12 +199,12 @@ def _ends(said: Statement, standing: _Standing) -> list[str]:
 
 
 def _carried_out(said: Statement) -> list[str]:
-    """The keys of the plans that a statement says are carried out."""
+    """The keys of the plans that a statement shows to be carried out."""
     return [f"todo:{plan} {said.value.casefold()}" for plan in _CARRIES_OUT.get((said.key, said.ended), ())]
 
 
 def _meant(said: Statement, standing: _Standing) -> str:
-    """The key of what a statement means: its own, or that of the only one it fits."""
+    """The key that a statement means: its own, or that of the only fact it fits; "" if there is none."""
     old = standing.get(said.key)
     if old and (
         _of_day(said, old) if said.type == "action_item" else said.value.casefold() in ("", old.value.casefold())
@@ -215,7 +215,7 @@ def _meant(said: Statement, standing: _Standing) -> str:
 
 
 def _fits(said: Statement, standing: _Standing) -> Iterator[str]:
-    """The keys that a statement may mean though they say more: a plan or car in fewer words, someone without a name."""
+    """The keys that a statement may mean although it says less: a plan or car in fewer words, a person without name."""
     words, of_all = _words(said.key), not said.value and said.key in PEOPLE
     for key in standing.plans(words) if said.type == "action_item" else ():
         plan = standing[key]
@@ -237,7 +237,7 @@ def _words(plan: str) -> frozenset[str]:
 
 
 def _of_day(said: Statement, plan: Fact) -> bool:
-    """Whether a plan is on the day that is named, if one is that is not its new one."""
+    """Whether a plan is on the day that a statement names; True if that names none, or only a new day for it."""
     return bool(said.then) or said.valid_to is None or plan.valid_to in (None, said.valid_to)
 
 
@@ -251,7 +251,7 @@ def _same(old: Fact, said: Statement) -> bool:
 
 
 def _adds_up(said: Statement) -> bool:
-    """Whether what a message says stands beside what was said: who can't have nuts may not have pistachios, either."""
+    """Whether a message adds to the value instead of replacing it: who can't eat nuts may not eat prawns either."""
     return said.key.endswith(ADDS_UP) and bool(said.sources)
 
 
@@ -283,7 +283,7 @@ def _ended(old: Fact, by: Statement) -> Fact:
 
 
 def _then(old: Fact, said: Statement) -> Fact:
-    """What holds in place of something that ended: another value, of a plan another day, at the hour said with it."""
+    """What holds instead of something that ended: another value or, for a plan, another day and hour."""
     value = said.then
     if said.type == "action_item":
         hour = HOUR.search(said.then)

@@ -137,7 +137,7 @@ _THE_CAR: Final = rule(
     rf"|(?:car|(?P<car>(?-i:{_CARS}(?: [A-Z0-9][\w-]*){{0,2}}))) {_HAPPENED}\b)"
     rf"|{_BOUGHT_A}(?P<new>(?-i:{_CARS}(?: [A-Z0-9][\w-]*){{0,2}}))\b){_NO_OTHER}[.!,]?\s*(?:(?:and|but|so) )?)$"
 )
-"""The car that the words right before were about: "My Skoda kept breaking down. I sold it"."""
+"""A car in the words right before, which "it" means: "My Skoda kept breaking down. I sold it"."""
 _LINKS: Final = any_of(
     "and but so n for with to that in on at through into over past like from around up down any anymore"
 )
@@ -146,7 +146,7 @@ _BOUGHT: Final = rule(
     rf"((?-i:{_CARS}(?: [A-Z0-9][\w-]*){{0,3}}(?: (?:hybrid|estate))?))"
     r"(?=\s*(?:[.!]|$|(?:last|this) (?:week|month|year|weekend)\b|yesterday\b|today\b|,? (?:and|so|but) (?:i|we)\b))"
 )
-"""Who buys a car for themselves drives it; one for parts, or for a daughter, is another matter."""
+"""A car that someone bought, and so drives; not one for parts, or for a daughter."""
 _CAR: Final = rule(rf"((?:(?:19|20)\d\d )?{_CARS}\b(?: (?!{_LINKS}\b)[\w-]+){{0,3}}?)(?! in (?!(?-i:[A-Z]))){_WHOLE}")
 _BORN: Final = rule(r"i was born (?:in|back in) ((?:19|20)\d\d)\b(?!s)")
 _COUNT: Final = any_of("two three four five six 2 3 4 5 6 both")
@@ -244,7 +244,7 @@ _MAY_TELL: Final = small(
 
 
 def life(clause: Clause) -> Iterator[Found]:
-    """What a clause says the user plays, teaches, learns, studies, drives, does as a habit, and lives with."""
+    """What a clause says the user plays, teaches, learns, studies, drives, does as a habit, or lives with."""
     if _MAY_TELL.search(clause.text.casefold()):
         yield from _told(clause)
     if match := _HABIT.match(clause.text):
@@ -284,7 +284,7 @@ def _told(clause: Clause) -> Iterator[Found]:
 def _each(
     clause: Clause, type: FactType, key: str, what: re.Pattern[str], start: int, *, ended: bool
 ) -> Iterator[Found]:
-    """Each thing of a list, as long as nothing follows it but the end, or a place or time."""
+    """Each thing of a list, if only the end of the sentence, a place or a time follows it."""
     text = clause.text
     while one := what.match(text, start):
         if (not ended and not _ENDS.match(text, one.end())) or _PASSING.match(text, one.end()):
@@ -296,7 +296,7 @@ def _each(
 
 
 def _had(clause: Clause) -> Iterator[Found]:
-    """What someone drives, or has sold; what "I drive now" takes the place of the only car that is known."""
+    """What someone drives or has sold. "I drive … now" replaces the car that is known, if it is the only one."""
     text = clause.text
     over = _DRIVE_NO_MORE.match(text)
     if (sold := _SOLD.match(text)) and sold["it"]:

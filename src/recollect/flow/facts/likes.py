@@ -45,7 +45,7 @@ _FAN: Final = rule(
     rf"{_AM}{_SO} an? (?:(?:big|huge|massive|lifelong|die-?hard|proud) )*((?-i:[A-Z])[\w'&-]*(?: [\w'&-]+){{0,2}}?) "
     r"(?:fan|supporter)(?=\s*(?:[.,!;)]|$|(?:and|but|so|since)\b))"
 )
-"""Whose fan someone is: "a huge Liverpool fan"."""
+"""What someone is a fan of: "a huge Liverpool fan"."""
 _BORING: Final = rule(
     rf"i find ([\w-]{{2,20}}(?: [\w-]{{2,20}})?){_SO} (?:boring|dull|tedious|disgusting|annoying)"
     r"(?=\s*(?:[.,!;)]|$|and\b))"
@@ -79,11 +79,11 @@ _TALK: Final = word_set(
     explanation example examples code response reply changes result results look sound title layout tone wording
     format chapter page paragraph sentence slide"""
 )
-"""What is liked in this conversation only: "I like your idea"."""
+"""Things that are only liked in this conversation: "I like your idea"."""
 
 
 def likes(clause: Clause) -> Iterator[Found]:
-    """What a clause says the user likes, dislikes, likes no more, or likes best."""
+    """What a clause says the user likes, dislikes, no longer likes, or likes best."""
     text = clause.text
     if match := _LIKES_NO_MORE.match(text):
         yield from _each(clause, "likes", _objects(text, match.end()), ended=True)

@@ -1,4 +1,4 @@
-"""The tone of a message, where the user says outright how they feel."""
+"""The user's mood, if they say outright how they feel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OWN: Final = (
     r"(?! (?:to (?:help|hear|answer|provide|pay|share|see)|if|when|for (?:you|him|her|them)|of (?:you|him|her)"
     r"|(?:that )?(?:you|they))\b)"
 )
-"""Not what is felt for someone else, nor a mere courtesy."""
+"""Excludes what is felt for someone else, and mere courtesies."""
 _BAD: Final = rule(
     f"{_AM}{_VERY}* "
     + any_of(

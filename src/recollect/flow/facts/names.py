@@ -87,7 +87,7 @@ def _names(clause: Clause) -> Iterator[Found]:
 
 
 def _small_name(text: str, start: int) -> Phrase | None:
-    """A common forename in small letters, with the surname where one word more is all that follows: "sam smith"."""
+    """A common forename in small letters, and a surname if only one more word follows: "sam smith"."""
     first = forename(text, start)
     last = _SURNAME.match(text, first.end) if first else None
     if not first or not last or role(text, last.start(1)) or last[1] in KEYS:
@@ -98,7 +98,7 @@ def _small_name(text: str, start: int) -> Phrase | None:
 
 
 def forename(text: str, start: int) -> Phrase | None:
-    """One of the common forenames, in small letters or not."""
+    """One of the common forenames, in small letters or with a capital."""
     word = _WORD.match(text, start)
     return Phrase(word[0].capitalize(), word.end()) if word and word[0].lower() in FORENAMES else None
 

@@ -1,4 +1,4 @@
-"""A note about a user ("The user lives in Oslo", "User's name is Ada"), as the user would say it."""
+"""Rewrites a note about a user ("The user lives in Oslo", "User's name is Ada") as the user would say it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FIRST_PERSON: Final = {
 
 
 def in_first_person(note: str) -> str:
-    """The note with "I" and "my" in each sentence, or line of a list, about the user."""
+    """The note with "I" and "my" in each sentence or list line that is about the user."""
     return _ABOUT_HIM.sub(_told, note.replace("\u2019", "'"))
 
 
@@ -51,7 +51,7 @@ def _told(sentence: re.Match[str]) -> str:
 
 
 def _first_person(verb: str) -> str:
-    """The verb as it goes with "I": "works" is "work", "studies" is "study"; one that is the same stays."""
+    """The verb in the form that follows "I": "work" for "works", "study" for "studies"; others stay the same."""
     plain = verb.lower()
     if plain in _FIRST_PERSON:
         return _FIRST_PERSON[plain]

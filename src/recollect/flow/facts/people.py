@@ -1,4 +1,4 @@
-"""The people and pets a user may call "my": the keys they are known by, and what may be known of each."""
+"""The people and pets that a user may call "my": their keys, and what may be known about each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SEEN: Final = {
     "hairdresser": "hairdresser", "landlord": "landlord", "landlady": "landlord", "lawyer": "lawyer",
     "accountant": "accountant",
 }  # fmt: skip
-"""Those whom users see for what they do, one of each; they are no family."""
+"""People whom users see for their profession; a user has one of each, and they are not family."""
 ONE: Final = {**_CLOSE, **SEEN}
 SEVERAL: Final = {
     "sister": "sister", "brother": "brother", "son": "son", "daughter": "daughter", "cousin": "cousin", "aunt": "aunt",
@@ -57,18 +57,18 @@ PLURALS: Final = {
 KEYS: Final = {**ONE, **SEVERAL, **MANY, **COUPLES}
 PEOPLE: Final = frozenset(KEYS.values())
 FEW: Final = frozenset({"sister", "brother", "son", "daughter", *PETS.values()})
-"""Relatives of whom a user mostly has one or two: where one is known, that one is meant without a name."""
+"""Relatives of whom users mostly have one or two: if only one is known, that one is meant even without a name."""
 PARTNERS: Final = word_set("wife husband spouse partner girlfriend boyfriend fiance")
 AT_WORK: Final = word_set("boss manager colleague")
 OTHERS_IN_TIME: Final = word_set("boss manager girlfriend boyfriend partner") | {*SEEN.values()}
-"""Those whose place another may take: what was known of the one is not so of the other."""
+"""People who may be replaced by someone else: what was known about the first does not hold for the next."""
 ABOUT: Final = word_set("place company role age birthday diet allergy")
-"""What is known of someone, each under a key of its own: "sister:nadia:place"."""
+"""What may be known about someone, each under a key of its own: "sister:nadia:place"."""
 CALLED: Final = "called"
-"""The key for someone who is named without saying who that is: earlier facts tell."""
+"""The key for someone who is only named; earlier facts tell who that is."""
 
 
 def is_someone(key: str) -> bool:
-    """Whether a key is that of a person or pet, and not of something known of them."""
+    """Whether a key is that of a person or pet, and not of something known about them."""
     parts = key.split(":")
     return parts[0] in PEOPLE and parts[-1] not in ABOUT

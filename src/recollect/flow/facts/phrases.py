@@ -1,4 +1,4 @@
-"""Names, things and lists of things, read from a place in a sentence: where they end, and whether they are any."""
+"""Reads names, things and lists of things from a place in a sentence: where they end, and whether there is one."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ _ITS_OWN: Final = rule(r"'s(?=\s*(?:[.,;:!?)]|$|(?:and|but|so|as|in|on|for|with|
 
 
 def tokens(text: str, start: int) -> Iterator[re.Match[str]]:
-    """The words from a place on, as long as single blanks stand between them, or the dot of "Dr.", "St." or "K."."""
+    """The words from a place on, while only single spaces are between them, or the dot of "Dr.", "St." or "K."."""
     place, dotted = start, TITLES | _BEGINS_NAMES
     while token := _TOKEN.match(text, place):
         yield token
@@ -141,7 +141,7 @@ def name(text: str, start: int, most: int = 4) -> Phrase | None:
 
 
 def firm(text: str, start: int) -> Phrase | None:
-    """A firm, which may be named like "Johnson & Johnson" and "McDonald's"; none where it is "Joe's diner"."""
+    """A firm, which may have a name like "Johnson & Johnson" or "McDonald's"; None for "Joe's diner"."""
     first = name(text, start)
     if first is None or not text.startswith((" & ", "'s"), first.end):
         return first
@@ -152,7 +152,7 @@ def firm(text: str, start: int) -> Phrase | None:
 
 
 def given(text: str, start: int, most: int = 5) -> Phrase | None:
-    """A name after words that announce one, where it may begin with a small letter: "my name is tom"."""
+    """A name after words that announce one; there it may begin with a small letter: "my name is tom"."""
     small = _SMALL_NAME.match(text, start)
     if small and small[0] not in _NO_THING | _NO_SMALL_NAMES:
         return Phrase(small[0].capitalize(), small.end())
@@ -160,7 +160,7 @@ def given(text: str, start: int, most: int = 5) -> Phrase | None:
 
 
 def place_name(text: str, start: int) -> Phrase | None:
-    """A place, with its country or state where it is said: "Austin, Texas"."""
+    """A place, with its country or state if that is said: "Austin, Texas"."""
     if known := PLACE.match(text, start):
         return Phrase(known[1].upper() if len(known[1]) < 4 else known[1].title(), known.end())
     found = name(text, start)
@@ -194,7 +194,7 @@ def thing(text: str, start: int, most: int = MAX_WORDS, stops: frozenset[str] = 
 
 
 def _shortened(words: list[str], most: int) -> str:
-    """The words; where they are too many or point at someone, what an activity is without its "with my son"."""
+    """The words; if they are too many or point at someone, only the activity, without "with my son"."""
     lower = [word.lower() for word in words]
     while words and (len(words) > most or _POINTERS.intersection(lower[1:])):
         link = max((n for n, word in enumerate(lower) if n and word in LINKED), default=0)
@@ -216,7 +216,7 @@ def _is_thing(phrase: str) -> bool:
 
 
 def _goes_on(text: str, end: int, found: str) -> bool:
-    """Whether the words after these belong to them: "Ori" and "the Blind Forest", "the Classic" and "Simple style"."""
+    """Whether the words after "and" belong to those before: "Ori and the Blind Forest", "Classic and Simple style"."""
     if text.startswith(" and the ", end) and text[end + 9 : end + 10].isupper():
         return True
     if text.startswith(" and ", end) and found.lower().startswith("the "):
@@ -240,7 +240,7 @@ def things(text: str, start: int) -> list[Phrase]:
 
 
 def _shares_noun(found: list[Phrase]) -> bool:
-    """Whether the first of two is half of the second: "electronic and rock music", but not "cats and rock music"."""
+    """Whether two things share the noun of the second: "electronic and rock music" do, "cats and rock music" do not."""
     return not found[0].text.endswith(("ing", "s")) and [len(slug(one.text).split()) for one in found] == [1, 2]
 
 
@@ -250,6 +250,6 @@ def _alike(one: str, other: str) -> bool:
 
 
 def slug(text: str) -> str:
-    """Words as part of a key: small letters, no article in front, single blanks."""
+    """Words as part of a key: in small letters, without an article in front, with single spaces."""
     words = text.casefold().split()
     return " ".join(words[1:] if len(words) > 1 and words[0] in ("the", "a", "an") else words)

@@ -1,4 +1,4 @@
-"""What the user asks to be reminded of, and what they have to do or plan to do by a day."""
+"""What the user asks to be reminded of, and what they have to do or plan to do by a certain day."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _EVENT_ALONE: Final = rule(
     + rf" (?=(?:on |this |next )?(?:the \d|tomorrow|tmrw|{WEEKDAY}|{MONTH} \d|\d+(?:st|nd|rd|th)? {MONTH}))"
 )
 _NO_MORE_SAID: Final = rule(r",?(?: at)?(?: \d[\d:.]*(?: ?[ap]m)?)?\s*(?:[.,!;]|$)")
-"""An event that is named with its day and no more is a plan: "Exam on Monday"."""
+"""Nothing more after an event and its day, so that it is a plan: "Exam on Monday"."""
 _HANDED_IN: Final = any_of("thesis dissertation essay paper report assignment homework project application")
 _BEGINS: Final = any_of("leaves starts begins takes_place")
 _HAVE_EVENT: Final = rule(
@@ -95,7 +95,7 @@ _MAYBE: Final = any_of("might may could should would will won't not isn't wasn't
 _ANY_EVENT: Final = rf"(?:[\w'-]+ ){{0,3}}{_EVENT}\b(?: (?!{_MAYBE}\b)[\w'-]+\.?){{0,6}}?"
 _AND_OVER: Final = r"(?=\s*(?:[.,!;]|$))"
 _NOT_FOR_NOW: Final = r"(?![^.!?]*\b(?:today|tonight|tomorrow|yet|now|until|till|before|this|next|on)\b)"
-"""Not "no need to call today": another day will do."""
+"""Excludes "no need to call today": it will still be done another day."""
 _CANCEL: Final = rule(
     "(?:please )?(?:cancel|drop|delete|remove|forget(?: about)?) (?:the|my|that) reminder (?:to|about) ",
     rf"(?:please )?(?:never ?mind|forget)(?: about)? {_OURS}"
@@ -113,7 +113,7 @@ _HOSTS: Final = any_of(
     "airline clinic practice hospital office company school restaurant hotel venue organi[sz]ers? receptionist"
 )
 _SOMEONE: Final = rule(rf"{_OURS}(?:{_HOSTS}|([\w-]+)){_HAS} {_TO_ANOTHER} {_OURS}(?={_EVENT} (?:to|until|till|for)\b)")
-"""Who moved what has no more words: the appointment that the dentist moved is one with the dentist."""
+"""Someone who moved a plan that has no words of its own: the appointment that the dentist moved is with the dentist."""
 _MOVED: Final = rule(
     _SOMEONE.pattern,
     rf"{_OURS}[\w-]+{_HAS} {_TO_ANOTHER} {_OURS}(?={_ANY_EVENT} (?:to|until|till|for)\b)",
@@ -133,7 +133,7 @@ _DONE: Final = rule(
     rf"(?:i|we)(?: just)? ({'|'.join(did for did, do in _DID.items() if do in _ERRANDS)}) "
     rf"(?={_OURS}(?!(?:{'|'.join(KEYS.keys() - SEEN.keys())})\b)[a-z]+(?: [a-z]+)?(?: today)?{_AND_OVER})",
 )
-"""An errand is done once; one calls one's mother every week."""
+"""What is done for good once it is done: an errand, but not calling one's mother."""
 _IS_DONE: Final = rule(
     rf"{_OURS}([\w' -]{{2,40}}?)(?:'s| is| was| has been| are| have been)(?: (?:already|finally|now))* "
     rf"({'|'.join(_DID)}){_AND_OVER}"
@@ -151,16 +151,16 @@ _VERBS: Final = {
     "retiring": "retire",
 }  # fmt: skip
 _WHOLE: Final = ("fly", "move", "travel", "leave", "drive", "start", "present", "get married", "retire")
-"""What someone may do without more words."""
+"""Verbs that make a plan without an object."""
 _NO_PLAN: Final = (
     r"(?! to (?:be|have|get|do|feel|think|see|like)\b| (?:up|late|low|behind)\b| out of\b"
     r"| (?:an? |some )?(?:\w+ )?(?:troubles?|problems?|issues?|errors?|difficult\w+|fun)\b"
     r"| (?:such )?an? (?:\w+ (?:day|time)(?! off)|break)\b| you\b)"
 )
-"""What goes on by itself, or right now: "I'm running late today", "I'm having trouble today"."""
+"""Excludes what happens by itself or right now: "I'm running late today", "I'm having trouble today"."""
 _GOING_ON: Final = frozenset({"see", "take", "run", "present", "have", "give", "throw", "join"})
 _TODAY: Final = rule(r"\btoday\b")
-"""What someone has or sees today is mostly no plan: they have it already."""
+"""What someone has or sees today is mostly not a plan: they have it already."""
 _DOING: Final = rule(rf"(?:{_WE_ARE}|(?:i|we)(?:'ll| will) be) ({'|'.join(_VERBS)})\b{_NO_PLAN}")
 _OFF_TO: Final = rule(rf"{_WE_ARE} off to (?!(?:bed|sleep|work|school|the races)\b|an? (?:[\w-]+ )?start\b)")
 _DO: Final = rule(
@@ -181,7 +181,7 @@ _HIRED_BY: Final = rule(
     r"(?:the )?((?-i:[A-Z])[^.,;!?]{1,24}?)(?: as an? [\w -]{3,24})?[^\w?]+(?:and )?$"
 )
 _AS_ONE: Final = rule(r" (?:as an? |at (?-i:[A-Z]))")
-"""What says what it is that one starts: "I start on Monday as a nurse"."""
+"""Says that what someone starts is a job: "I start on Monday as a nurse"."""
 _SOON: Final = rule(r"(?:on|by|in|next|this|tomorrow|tonight|\w+day)\b")
 _ON: Final = rule("(?:on |by |in )?(?:the )?$")
 _I_DO: Final = rule(r"(?: morning| afternoon| evening| night)?(?: at [\d:]+(?: ?[ap]m)?)?,? (?=(?:i|i'm|we)\b)")
@@ -201,7 +201,7 @@ _AFTER: Final = rule(
 )
 _OR: Final = rule(r"\s+or\b")
 _SO_FAR: Final = rule(r"\b(?:before|so far|in the past|(?:many|several|a few) times)$")
-"""What someone did already, and may still plan to do again."""
+"""Says that someone did something already, which they may still plan to do again."""
 _POINTS: Final = rule(r"\b(?:it|this|that|there|here|him|her|them|these|those|one|every|each)\b")
 _ONE_DAY: Final = (
     rf"(?:{WEEKDAY}|(?:{WEEKDAY},? )?(?:the )?{DAY}(?:(?: of)? {MONTH})?|{MONTH}\.? {DAY})\b(?:,? \d{{4}}\b)?"
@@ -209,15 +209,15 @@ _ONE_DAY: Final = (
 _FROM_TO: Final = rule(
     rf"\b(?:{_ONE_DAY}(?:[\u2013\u2014-]| (?:to|until|till|through|or) )|between {_ONE_DAY} and )(?P<last>{_ONE_DAY})"
 )
-"""Days from one to another, or one of two: "4 to 11 December", "4 or 5 December"."""
+"""A range of days, or one of two: "4 to 11 December", "4 or 5 December"."""
 _NOT_THEN: Final = rule(r",? (?:and )?not (?:on )?(?:the )?")
 _TAIL: Final = rule(r"\s*(?:at|with|to|from|in|for|on|about|after|before|as an?(?! (?:result|rule)\b))\b")
 
 
 def plans(clause: Clause) -> Iterator[Found]:
-    """What a clause asks to be reminded of, or says is to be done by a day; without a day it is no plan.
+    """What a clause asks to be reminded of, or says is to be done by a day; without a day it is not a plan.
 
-    What it says is done, off or on another day is about a plan told before.
+    If it says that something is done, cancelled or moved to another day, that is about an earlier plan.
     """
     text = clause.text
     if begins := _after_day(clause):
@@ -243,7 +243,7 @@ def plans(clause: Clause) -> Iterator[Found]:
 
 
 def _after_day(clause: Clause) -> tuple[int, date] | None:
-    """Where a clause goes on after the day that it begins with, and that day: "On Friday I have to …"."""
+    """For a clause that begins with a day, where it continues, and that day: "On Friday I have to …"."""
     days = _days(clause.text[:40], clause.at.date()) if _SOON.match(clause.text) else None
     if days and _ON.match(clause.text[: days[0]]) and (begins := _I_DO.match(clause.text, days[1])):
         return begins.end(), days[2]
@@ -251,7 +251,7 @@ def _after_day(clause: Clause) -> tuple[int, date] | None:
 
 
 def _dated(clause: Clause, start: int = 0, day: date | None = None) -> Iterator[Found]:
-    """What someone does on a day, which stands after it or was named before."""
+    """What someone does on a day, which is named after it or was named before."""
     text = clause.text
     if match := _HAVE_EVENT.match(text, start):
         yield from _item(clause, match.end(), dated=True, day=day)
@@ -275,7 +275,7 @@ def _dated(clause: Clause, start: int = 0, day: date | None = None) -> Iterator[
 
 
 def _start(clause: Clause, match: re.Match[str]) -> Iterator[Found]:
-    """The day on which a job begins, where the words around it say that it is one: "I start on Monday as a nurse"."""
+    """The day on which a job begins, if the words around it say that it is a job: "I start on Monday as a nurse"."""
     rest = clause.text[match.end() :]
     firm = match["firm"] or ((by := _HIRED_BY.search("".join(reversed(clause.before)))) and by[1])
     when = _days(rest, clause.at.date())
@@ -317,7 +317,7 @@ def _item(
 
 
 def _moved(clause: Clause, start: int, who: str | None) -> Iterator[Found]:
-    """The plan whose words begin there, and with whom it is, with the day that it was moved to and its hour."""
+    """The plan whose words begin there, and whom it is with, and the day and hour that it was moved to."""
     text, today = clause.text, clause.at.date()
     for link in _TO_DAY.finditer(text, start):
         on = "on the " if link[0].endswith("the ") else ""
@@ -334,7 +334,7 @@ def _moved(clause: Clause, start: int, who: str | None) -> Iterator[Found]:
 
 
 def _days(words: str, said: date) -> tuple[int, int, date, bool] | None:
-    """Where some words name a day, or days up to one, that day, and whether there are several."""
+    """Where some words name a day or a range of days, the last of these, and whether there are several."""
     if not (named := ahead(words, said)):
         return None
     first, last, day = named

@@ -31,7 +31,7 @@ _ABOUT_ANSWERS: Final = rule(
     rf"(?! (?:for|of|from|about|between|on|(?!{_TO_A_LENGTH})to|in (?:the|my|our|this))\b)"
     r"(?![^.!?]* for (?:the|my|our|an?|this|these)\b)"
 )
-"""About answers in general: "three short replies to this mail" is asked for once."""
+"""Asks about answers in general; "three short replies to this mail" are asked for once."""
 _AS_A_RULE: Final = rule(
     r"\b(?:from now on|in (?:the )?future|going forward|from here on|every time|by default|always(?=\W*$|,))\b",
     rf"^(?:{CAN_YOU}|please )?(?:always|never) |^i always want ",
@@ -43,7 +43,7 @@ _AS_A_RULE: Final = rule(
 )
 _NOT: Final = rule(r"\b(?:don't|do not|never|no|not|without|avoid|stop|less|fewer|rather than|instead of|over)\b")
 _ELSE: Final = rule(r"[,;] (?=(?:i|i'm|my|it|it's|she|he|they)\b)")
-"""Where something else begins: "always use metric, I don't understand Fahrenheit"."""
+"""Where another statement begins: "always use metric, I don't understand Fahrenheit"."""
 _SHORT: Final = rule(r"\b(?:short(?:er)?|brief(?:er|ly)?|concise(?:ly)?|succinct(?:ly)?|terse|to the point|crisp)\b")
 _AT_MOST: Final = rule(r"\b((?:one|two|three|[1-5]) (?:sentences?|paragraphs?|lines?))\b")
 _TOO: Final = rule(rf"(?:your|these|the) {_ANSWERS} are (?:\w+ )?too (long|short|wordy|brief)\b")
@@ -101,7 +101,7 @@ _MOSTLY_USE: Final = rule(
     r"(?=[^.!?]{2,40} (?:for|to)\b|(?-i:[A-Z]))"
 )
 _RUN_ON: Final = any_of("windows linux ubuntu arch macos chrome firefox safari android python node postgres")
-"""What one is on for good, as one is not on Zoom."""
+"""Systems that one is "on" as a rule, unlike Zoom."""
 _USE_SMALL: Final = rule(
     f"{_AT_WORK}(?:(?:i|we)(?: (?:mostly|mainly|currently|now|still|also))*|i(?:'m| am)) (?:use|using) (?:both )?",
     rf"i(?:'m| am)(?: still| currently)* on (?={_RUN_ON}\b)",
@@ -122,7 +122,7 @@ _USED: Final = rule(
     r"(?! (?!always|sometimes|plus|across|this|these|as|besides)[a-z]+s\b)"
     r"(?![^.!?]{0,40} and (?:it|nothing)\b)"
 )
-"""What follows a tool that is used as a rule: not "React hooks in this file", nor "Windows Update and it hangs"."""
+"""What may follow a tool that is used as a rule; not "React hooks in this file" or "Windows Update and it hangs"."""
 _USES_NO_MORE: Final = rule(
     "(?:i|we)(?: no longer use|(?:'ve| have)? stopped using) ",
     r"(?:i|we) (?:don't|do not) use (?=[^.,;!?]{2,40} any ?more\b)",
@@ -204,13 +204,13 @@ def _tools(clause: Clause) -> Iterator[Found]:
 
 
 def _small_tool(text: str, start: int) -> Phrase | None:
-    """A tool that is known, in small letters or not."""
+    """A tool that is known by name, in small letters or with a capital."""
     known = _SMALL_TOOL.match(text, start)
     return Phrase(known[1], known.end()) if known else None
 
 
 def _in_stack(text: str, start: int) -> Phrase | None:
-    """A tool of a list of tools, whatever it is called."""
+    """A tool in a list of tools, whatever its name."""
     tool = _tool(text, start)
     return tool if tool and _LISTED.match(text, tool.end) else None
 
@@ -232,7 +232,7 @@ def _switched(clause: Clause, start: int) -> Iterator[Found]:
 
 
 def _replaced(clause: Clause, start: int) -> Iterator[Found]:
-    """What took the place of what, where one of them is known to be a tool, and no person."""
+    """What replaced what, if one of the two is known to be a tool, not a person."""
     old = name(clause.text, start)
     link = _FOR.match(clause.text, old.end) if old else None
     new = name(clause.text, link.end()) if link else None

@@ -77,7 +77,7 @@ _PASSING: Final = rule(
     r"[^.;!?\x00]{0,40} (?:and|but) (?:then )?(?:left|retired|quit|came back|moved back)\b"
     r"(?=\s*[.,!;]|$| (?:in|after|again|there|it)\b)",
 )
-"""What says after a place, a firm or a profession that it is not for good: "this week", "until May"."""
+"""Words after a place, firm or profession which say that it is not for good: "this week", "until May"."""
 _NOW: Final = (*(f" this {when}" for when in _SEASONS.split()), " today")
 _BEGUN: Final = rule(r".*\b(?:moved|relocated|started|joined|became|promoted|got|began|first day)\b")
 _NOT_FOR_GOOD: Final = rule(
@@ -156,7 +156,7 @@ def profile(clause: Clause) -> Iterator[Found]:
 
 
 def lasts(clause: Clause, fact: Found) -> bool:
-    """Whether a place, a firm or a profession is told for more than "this week", which is when one may begin."""
+    """Whether a place, firm or profession is meant for good, not for "this week" (which may also be when it begins)."""
     end = fact.span[1] - clause.offset
     if fact.ended or fact.key.rpartition(":")[2] not in _LASTING or not (over := _PASSING.match(clause.text, end)):
         return True
@@ -171,7 +171,7 @@ def read_after(
     start: int = 0,
     ended: bool = False,
 ) -> Iterator[Found]:
-    """What stands under a key after certain words."""
+    """The values of a key that come after certain words."""
     if (match := words.match(clause.text, start)) and (what := value(clause.text, match.end())):
         yield found(clause, PROFILE, key, what.text, what.end, ended=ended)
 
@@ -195,12 +195,12 @@ def _places(clause: Clause) -> Iterator[Found]:
 
 
 def _known(*names: str) -> bool:
-    """Whether one of these is known to be a place: one moves from firm to firm, and from tool to tool, too."""
+    """Whether one of these is known to be a place: people also move from firm to firm, and from tool to tool."""
     return any(PLACE.match(name.lower()) for name in names)
 
 
 def _began(words: str, today: date) -> date | None:
-    """The first day of the past period that some words name."""
+    """The first day of the past period that these words name."""
     days = [first for first, _ in periods(words, today) if 0 < first <= today.toordinal()]
     return date.fromordinal(days[0]) if days else None
 

@@ -1,4 +1,4 @@
-"""What the writer of a message asserts: clauses of their own words that are no questions, what-ifs or jokes."""
+"""What the writer of a message asserts: clauses in their own words that are not questions, what-ifs or jokes."""
 
 from __future__ import annotations
 
@@ -167,11 +167,11 @@ _ABBREVIATED: Final = rule(r"(?:^|[\s(])(?:mr|mrs|ms|dr|st|ft|mt|prof|sr|jr|vs|i
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """Words that start where someone may assert something, up to the end of their sentence.
+    """The part of a sentence that starts where someone may assert something, up to the end of the sentence.
 
-    `offset` is where they start in the message, `before` what stands before them, in their sentence and right before
-    that. Where the subject was left out ("and work at …", "Big fan of …"), the text begins with an "I " or "I'm ",
-    which is `added` characters long.
+    `offset` is where it starts in the message; `before` is what comes before it in the sentence, and before that
+    sentence. If the subject was left out ("and work at …", "Big fan of …"), "I " or "I'm " is put in front of the text;
+    `added` is how many characters that is.
     """
 
     text: str
@@ -182,24 +182,24 @@ class Clause:
 
     @property
     def greeted(self) -> bool:
-        """Whether a greeting stands before it."""
+        """Whether a greeting comes before it."""
         return any(_GREETED.search(words) for words in self.before)
 
     @property
     def first(self) -> bool:
-        """Whether it begins its sentence, but for words like "well" and "by the way"."""
+        """Whether it begins its sentence, apart from words like "well" and "by the way"."""
         return not _OPENING.sub("", self.before[0].lstrip(), 1)
 
     @property
     def always(self) -> bool:
-        """Whether "from now on" stands before it."""
+        """Whether "from now on" comes before it."""
         return _FROM_NOW_ON.search(self.before[0]) is not None
 
 
 def told(text: str, at: datetime, find: Callable[[Clause], list[_Found]]) -> list[_Found]:
-    """What `find` finds at each place of a message where its writer may say something of themselves, in order.
+    """What `find` finds at each place of a message where the writer may say something about themselves, in order.
 
-    Whether it is meant so is checked last, as mostly nothing is found.
+    Whether it is meant seriously is checked last, because mostly nothing is found.
     """
     prose = own_words(text)
     said: list[_Found] = []
@@ -250,18 +250,18 @@ def _in_sentence(
 
 
 def _doubts(before: str) -> str:
-    """The words before a clause that may cast doubt on it: not "I used to …, but", nor "she doesn't … and"."""
+    """The words before a clause that may cast doubt on it; "I used to …, but" and "she doesn't … and" do not."""
     before = _GONE_BY.sub("", before)
     return _DENIED.sub("", before) if _AND.search(before) else before
 
 
 def _left_out(head: str, opened: int) -> str:
-    """The subject that a sentence begins without: "Moved to Rome", "Big fan of jazz", "Retired teacher here"."""
+    """The subject that is missing at the start of a sentence: "Moved to Rome", "Big fan of jazz"; "" if none is."""
     return next((subject for subject, begins in _NO_SUBJECT.items() if begins.match(head, opened)), "")
 
 
 def _told(head: str, opened: int) -> str:
-    """What a question says before it starts to ask; a mere "right?" at its end asks about all of it."""
+    """What a question asserts before it starts to ask; nothing if a mere "right?" at its end asks about all of it."""
     if _ASKS.match(head, opened):
         return ""
     for place, _ in _breaks(head, opened):
@@ -273,7 +273,7 @@ def _told(head: str, opened: int) -> str:
 
 
 def _skip(head: str, place: int) -> int:
-    """Where something begins once words like "well", "by the way" and "because" are passed over."""
+    """Where the clause at a place really begins, after words like "well", "by the way" and "because"."""
     if because := _BECAUSE.match(head, place):
         place = because.end()
     if opening := _OPENING.match(head, place):
@@ -283,12 +283,12 @@ def _skip(head: str, place: int) -> int:
 
 
 def _opens(head: str, break_: re.Match[str]) -> bool:
-    """Whether a clause begins after a break: after a colon only if the words before it announce one."""
+    """Whether a clause begins after a break; after a colon it does only if the words before that announce one."""
     return break_[0][0] != ":" or _ANNOUNCED.search(head[: break_.start()]) is not None
 
 
 def _breaks(head: str, opened: int) -> list[tuple[int, str]]:
-    """Where a clause may begin; with the "I " where it shares that of the one right before it."""
+    """The places where a clause may begin, each with "I " if it shares that subject with the clause right before it."""
     breaks = [(match, _opens(head, match)) for match in _BREAK.finditer(head, opened)]
     quoted = (match.start() for match, opens in breaks if not opens and _MINE.match(head, match.start() + 1))
     head = head[: next(quoted, len(head))]

@@ -80,7 +80,7 @@ _IS: Final = rule(
 )
 _IS_MY: Final = rule(rf" is (?:now )?(?:my|our) {_KIND}{_WHO}(?: now)?{STOP}")
 _TITLED: Final = rule(r"(?:dr|mr|mrs|ms|prof)\b")
-"""What a name has, and coffee has not: "Coffee is my therapist"."""
+"""A title, which only a person's name has: "Coffee is my therapist"."""
 _NO_NAME: Final = rule(
     any_of(
         """republican democrat conservative liberal labour tory socialist libertarian autistic vegan vegetarian deaf
@@ -92,14 +92,14 @@ _NO_NAME: Final = rule(
     + r"\b",
     r"(?-i:[A-Z]{2})",
 )
-"""What someone may be that is no name."""
+"""Capitalised words that someone may be but that are not names."""
 _NEXT: Final = rule(",? \\(?")
 _DOES: Final = rule(
     r"\s*(?:[.,!;)]|$|'s\b|"
     + any_of("is was has had lives works turns turned and who moved just got said loves hates likes visited comes came")
     + r"\b)"
 )
-"""What follows a name, so that it is no part of one: "my son joe is 5", not "my son joe mama"."""
+"""What follows a whole name: "my son joe is 5", but not "my son joe mama"."""
 _TOLD: Final = any_of("movie film book novel story show series episode season finale game play dream")
 _DIED: Final = rule(
     rf"{STILL} (?:died|passed away|is dead)\b(?! (?:laughing|inside|of laughter|a little|down|off|out)\b)"
@@ -126,7 +126,7 @@ _DIVORCED: Final = rule(
 )
 _BROKE_UP: Final = rule(rf"we(?:'ve| have)?(?: {any_of('just recently finally')})* (?:broke|broken) up{WHEN}")
 _OF_OTHERS: Final = rule(r"\b(?:ex|band|group|first|college|uni|university|school|dated|had an?|used to)\b")
-"""What tells that "we broke up" is said of others than a partner of today."""
+"""Tells that "we broke up" is not about the present partner."""
 _AGAIN: Final = rule(r".*\b(?:back together|made up|together again|remarried)\b")
 _FORMER: Final = rule(rf"\b(?:my|our) (?:ex[ -]|late |former |old ){_WHO},? (?=(?-i:[^\W\d_a-z]))")
 _LONG_AGO: Final = rule(r".*\b(?:when i was|years ago|in (?:19|20)\d\d|as a (?:kid|child|teenager))\b")
@@ -141,7 +141,7 @@ _AWAY: Final = rule(r",? ?(?:away|up for adoption|back to the shelter)(?=\s*(?:[
 
 
 def relations(clause: Clause) -> Iterator[Found]:
-    """What a clause says of the user's people and pets."""
+    """What a clause says about the user's people and pets."""
     text = clause.text
     if (match := _MARRIED.match(text)) and (who := name(text, match.end(), most=2)):
         yield found(clause, PROFILE, "spouse" if lower(match[1]) == "married" else "fiance", who.text, who.end, 0.95)
@@ -169,7 +169,7 @@ def relations(clause: Clause) -> Iterator[Found]:
 
 
 def in_passing(clause: Clause) -> Iterator[Found]:
-    """Who a clause says is gone, by name alone, whom it names in passing, or what it says of someone by name."""
+    """Whom a clause says is gone by name only, whom it mentions in passing, or what it says about someone by name."""
     text = clause.text
     who, words = name(text, 0, most=2) if text[:1].isupper() else None, text.casefold()
     if gone := _called(text, who):
@@ -186,7 +186,7 @@ def in_passing(clause: Clause) -> Iterator[Found]:
 
 
 def _have(clause: Clause, first: re.Match[str]) -> Iterator[Found]:
-    """Each of those someone has: "a cat named Misty and a dog named Bo"."""
+    """Each person or pet that someone has: "a cat named Misty and a dog named Bo"."""
     had: re.Match[str] | None = first
     while had and (who := given(clause.text, had.end(), most=2)):
         yield found(clause, PROFILE, _key(had[1], who), who.text, who.end, 0.95)
@@ -211,7 +211,7 @@ def _all(clause: Clause, kind: str, start: int) -> Iterator[Found]:
 
 
 def _called(text: str, first: Phrase | None) -> tuple[str, int] | None:
-    """Who died or parted, where only the name is said, and where that ends: earlier messages tell who it is."""
+    """Who died or parted, if only the name is said, and where that ends; earlier messages tell who it is."""
     if parted := _PARTED_FROM.match(text):
         who = name(text, parted.end(), most=2)
         return (who.text, who.end) if who else None
@@ -279,14 +279,14 @@ def _is_no_name(text: str, start: int) -> bool:
 
 
 def _lost(text: str, word: str, end: int) -> re.Match[str] | None:
-    """The words that say that someone died or, of a partner, a colleague or a flatmate, that they parted."""
+    """The words that say that someone died or, for a partner, colleague or flatmate, that they parted."""
     who = KEYS[lower(word)]
     parted = _PARTED if who in PARTNERS else _QUIT if who in AT_WORK else _MOVED_OUT if who == "roommate" else _DIED
     return _DIED.match(text, end) or parted.match(text, end)
 
 
 def _given_away(clause: Clause, gave: re.Match[str]) -> Iterator[Found]:
-    """The pet that was given away; by name alone, of whichever kind it is: one gives away a bride, too."""
+    """The pet that was given away; if only a name is said, it must be a known pet: brides are given away too."""
     who = name(clause.text, gave.end(), most=2)
     if away := _AWAY.match(clause.text, who.end if who else gave.end()):
         named = f":{slug(who.text)}" if who else ""
@@ -295,13 +295,13 @@ def _given_away(clause: Clause, gave: re.Match[str]) -> Iterator[Found]:
 
 
 def _gone(clause: Clause, who: str, end: int) -> Iterator[Found]:
-    """The end of all that is known of someone, under whichever word: a wife is a spouse."""
+    """The end of everything known about someone, under any word for them: a wife is also a spouse."""
     also = {"wife": ("spouse",), "husband": ("spouse",), "spouse": ("wife", "husband")}.get(who, ())
     for key in (who, *also):
         yield found(clause, PROFILE, key, "", end, ended=True)
 
 
 def _key(word: str, who: Phrase) -> str:
-    """A wife is "wife", whatever her name; one of several sisters is "sister:nadia"."""
+    """The key of someone: "wife", whatever her name, but "sister:nadia", as there may be several sisters."""
     key = KEYS[lower(word)]
     return key if lower(word) in ONE else f"{key}:{slug(who.text)}"

@@ -1,4 +1,4 @@
-"""What people are by profession: a role ends in a word that names one."""
+"""Professions: a role ends in a word that names one."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _NO_ROLE: Final = word_set(
 
 
 def role(text: str, start: int) -> Phrase | None:
-    """The profession named from a place on: "software developer", "head of marketing"; None where it is none."""
+    """The profession that is named from a place on: "software developer", "head of marketing"; None if none is."""
     words = list[str]()
     end = start
     for token in tokens(text, start):

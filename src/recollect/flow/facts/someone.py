@@ -1,4 +1,4 @@
-"""What is said of someone: where they live and work, how old they are, what they eat."""
+"""What is said about someone: where they live and work, how old they are, what they eat."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ _LATER: Final = rule(
     r"(?:(?!\b(?:my|our|his|her|their|an?|with|and|that|who|if|when)\b)"
     r"(?!(?<!from )(?<!in )(?<!on )(?<!at )(?<!to )(?-i:\b[A-Z]))[^.!?;,]){1,70}(?=(?:,| and|, and) s?he\b)"
 )
-"""What may stand before more that is said of someone: "Mila starts school in May, she's 6"."""
+"""Words that may come before more about the same person: "Mila starts school in May, she's 6"."""
 _IN_BRACKETS: Final = rule(r" \((\d{1,2}) ?[mf]?\)")
 
 
 def about(clause: Clause, who: str, end: int) -> Iterator[Found]:
-    """What a clause says of someone, one thing after the other: "my 8 year old son", "is 80 and lives in Kent"."""
+    """What a clause says about someone, one thing after another: "my 8 year old son", "is 80 and lives in Kent"."""
     if old := _OLD.match(clause.text):
         yield found(clause, PROFILE, f"{who}:age", old[1], end)
     if aged := _IN_BRACKETS.match(clause.text, end):
@@ -78,7 +78,7 @@ def about(clause: Clause, who: str, end: int) -> Iterator[Found]:
 
 
 def each_about(clause: Clause, who: str, end: int) -> Iterator[Found]:
-    """What a clause says of someone from a place on, one thing after the other, and how old they are at its end."""
+    """What a clause says about someone from a place on, one thing after another, and at the end how old they are."""
     while fact := _next_about(clause, who, end):
         if lasts(clause, fact):
             yield fact
@@ -106,7 +106,7 @@ def _next_about(clause: Clause, who: str, end: int) -> Found | None:
 
 
 def _job(clause: Clause, who: str, end: int) -> Found | None:
-    """Where someone works, or no longer does; without a value where they have no job."""
+    """Where someone works, or no longer does; without a value if they have no job."""
     over = _WORKS_NO_MORE.match(clause.text, end)
     if (match := over or _WORKS.match(clause.text, end)) and (where := firm(clause.text, match.end())):
         return found(clause, PROFILE, f"{who}:company", where.text, where.end, ended=over is not None)

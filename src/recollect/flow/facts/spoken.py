@@ -1,4 +1,4 @@
-"""Facts as they are told to the one they are about: "place: Oslo" is "You live in Oslo"."""
+"""Facts as sentences to the user: "place: Oslo" is "You live in Oslo"."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _SENTENCES: Final = {
     "tone": "Your mood was {}",
     "note": "{}",
 }
-"""What is said of each key, in the order that all of it is told in."""
+"""The sentence for each key, in the order in which facts are told."""
 _OF_ANOTHER: Final = {
     "place": "{} lives in {}",
     "company": "{} works at {}",
@@ -84,7 +84,7 @@ _ME: Final = re.compile(r"\b(me|us)\b")
 
 
 def read_line(line: str) -> Fact | None:
-    """The fact that a line of a prompt tells: its key, value and day, and no more than that; None where it is none."""
+    """The fact in a line of a prompt, with only its key, value and day; None if the line is not one."""
     if not (match := _LINE.fullmatch(line)):
         return None
     label, value, how, day = match.groups()
@@ -99,7 +99,7 @@ def read_line(line: str) -> Fact | None:
 
 
 def _key(label: str, value: str) -> str:
-    """The key that a label stands for: of one of several with the value or the name in it."""
+    """The key that a label stands for; for keys with several values, with the value or the name in it."""
     who, comma, about = label.rpartition(", ")
     if comma and about in ABOUT:
         return f"{who.partition(' ')[0]}:{slug(who.partition(' ')[2])}:{about}".replace("::", ":")
@@ -111,7 +111,7 @@ def _key(label: str, value: str) -> str:
 
 
 def place_in_telling(fact: Fact) -> tuple[int, str]:
-    """Where a fact comes among all that is told: who the user is, their people, what they like, then plans by day."""
+    """Where a fact comes when everything is told: who the user is, their people, what they like, then plans by day."""
     first = fact.key.partition(":")[0]
     if first in PEOPLE:
         return _ORDER["diet"], fact.key
@@ -119,7 +119,7 @@ def place_in_telling(fact: Fact) -> tuple[int, str]:
 
 
 def sentence(fact: Fact) -> str:
-    """The fact in a sentence without its end: "Your sister Nadia lives in Oslo"."""
+    """The fact as a sentence without a full stop: "Your sister Nadia lives in Oslo"."""
     first, *rest = fact.key.split(":")
     if first in PEOPLE:
         return _of_another(first, rest, fact.value)

@@ -1,4 +1,4 @@
-"""Facts as lines a model reads, those that fit a question first."""
+"""Facts as lines for a model, with those that fit a question first."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ _ASKED_BY: Final = {
     "asked": "never always allowed",
     "citizenship": "passport nationality citizen visa travel",
 }
-"""Words of questions that a key answers, besides its own."""
+"""Words of questions that a key answers, besides the key itself."""
 _ALWAYS: Final = frozenset(
     {"name", "allergy", "avoids", "diet", "asked", "answer_length", "answer_style", "language", "units"}
 )
 """Keys that matter to every answer."""
 KEPT: Final = 4_096
-"""How many facts are remembered with their lines, and how many keys."""
+"""For how many facts the lines are remembered, and for how many keys the labels."""
 LABELS: Final = {"todo": "to do"}
-"""Keys that are told in other words than their own."""
+"""Keys that are written in other words than their own."""
 HOLDS_SEVERAL: Final = VALUED | {*SEVERAL.values(), *MANY.values()}
 """Those with several values, and the relatives, friends and pets of whom a user may have several: "sister:nadia"."""
 
 
 class Told(NamedTuple):
-    """A fact as a line, its section, and how well it fits; `out` says why it is better left out."""
+    """A fact as a line, its section, and how well it fits; `out` says why it is left out, if it is."""
 
     fact: Fact
     section: str
@@ -82,11 +82,11 @@ def tell(
     asked_for: Callable[[Fact], bool],
     most: Callable[[Fact], int],
 ) -> Iterator[Told]:
-    """The facts, best first: by words they share with the question, then by confidence and newness.
+    """The facts, best first: by the words that they share with the question, then by confidence and recency.
 
-    Those that the question asks for by what they are count as if they shared a word more. Of two that share as many,
-    what the user says of themselves comes before what they say of others. What is past its day, or comes in a section
-    after `most` others of it, is marked as out.
+    Facts of the kind that the question asks for count as if they shared one more word. If two share as many, a fact
+    about the user comes before one about someone else. Facts that are past their day, or come after `most` others of
+    their section, are marked as left out.
     """
     scored = [(-_score(fact, len(asked & words(fact)) + asked_for(fact), at), fact.key, fact) for fact in facts]
     taken = Counter[str]()
@@ -107,26 +107,26 @@ def _score(fact: Fact, shared: int, at: datetime) -> float:
 
 @remembered(KEPT)
 def _matters(key: str) -> tuple[bool, bool]:
-    """Whether what has that key matters to every answer, and whether it is about someone else."""
+    """Whether facts with that key matter to every answer, and whether they are about someone else."""
     first, *rest = key.split(":")
     return first in _ALWAYS, bool(rest) and rest[-1] in ABOUT
 
 
 def asked_by(fact: Fact) -> str:
-    """The words of questions that a fact answers: its own, and those its key stands for."""
+    """The words of the questions that a fact answers: its own, and those that its key stands for."""
     hints = " ".join(_ASKED_BY.get(part, "") for part in fact.key.split(":"))
     return f"{fact.key.replace('_', ' ')} {fact.value} {hints}"
 
 
 @remembered(KEPT)
 def line(fact: Fact) -> str:
-    """A fact as the model reads it: "sister Nadia, place: Oslo (said 12 May 2025)"; or noted, where no user said it."""
+    """A fact as a model reads it: "sister Nadia, place: Oslo (said 12 May 2025)"; "noted" if no user said it."""
     how = "said" if fact.origin == "user" else "noted"
     return " ".join(f"{label(fact.key)}: {with_due(fact)} ({how} {written(fact.updated_at)})".split())
 
 
 def with_due(fact: Fact) -> str:
-    """What a fact says, of a plan with its day: "call Bob by 16 May 2025"."""
+    """The value of a fact; for a plan, with its day: "call Bob by 16 May 2025"."""
     day = due(fact)
     return f"{fact.value} by {written(day)}" if day else fact.value
 

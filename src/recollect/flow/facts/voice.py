@@ -1,4 +1,4 @@
-"""The writer's own voice: a message without its quotes, code, pasted text, songs and what is only pretended."""
+"""The writer's own words: a message without quotes, code, pasted text, songs, and what is only pretended."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Final
 from recollect.flow.facts.wording import any_of, rule, small
 
 MAX_TEXT: Final = 20_000
-"""Characters of a message that are looked at: a person types no more, the rest was pasted."""
+"""How many characters of a message are looked at: nobody types more, so the rest was pasted."""
 GAP: Final = "\x00"
-"""What stands where something was taken out: no word, no blank, no punctuation, so that nothing reads across it."""
+"""Fills the place of what was taken out. It is not a word, blank or punctuation, so no rule reads across it."""
 
 _SAME_MEANING: Final = {**dict.fromkeys((0x2018, 0x2019, 0x02BC), "'"), **dict.fromkeys(range(0xD800, 0xE000), GAP)}
 _SOME_TEXT: Final = any_of(
@@ -29,7 +29,7 @@ NOTES: Final = any_of(
     """update note fyi btw ps correction reminder about_me context background intro fact edit thing introduce_myself
     changed_jobs misspoke wrong (?:good|great|big)_news"""
 )
-"""What announces words of one's own; before others, a name and a colon tell who speaks."""
+"""Labels that announce the writer's own words; any other name before a colon tells who is speaking."""
 _TAKEN_OUT: Final = tuple(
     (needs, re.compile(pattern, re.MULTILINE | re.IGNORECASE))
     for needs, pattern in (
@@ -49,7 +49,7 @@ _TAKEN_OUT: Final = tuple(
         ("'", r"(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w)){1,300}'(?!\w)"),
     )
 )
-"""Patterns, each with what it needs one of, which is looked for first."""
+"""Patterns, each with texts of which it needs at least one: those are looked for first."""
 _HEADER: Final = re.compile(
     r"^[ \t]*(?:(?:from|to|subject|cc|bcc|sent|date|re|fwd?|title):\s|(?:dear|to whom it may)\b.{1,60}"
     r"|-{3,}.{0,20}(?:original|forwarded) message|on .{4,80} wrote:)",
@@ -89,11 +89,11 @@ _PRETENDED: Final = re.compile(
 )
 _MAY_PRETEND: Final = small(rf"you are|you'?re|{_PRETENDING}")
 _MAY_COME: Final = small(r"[:\n]|this|these|following|below|here| it\b")
-"""What the rules that take long can't do without, in small letters: most messages have none of it."""
+"""What the slow rules need, in small letters: most messages have none of it."""
 
 
 def own_words(text: str) -> str:
-    """The message, as long as before, with gaps where something is code, quoted, pasted, sung or pretended."""
+    """The message at its full length, with gaps in place of what is code, quoted, pasted, sung or pretended."""
     prose = text[:MAX_TEXT].translate(_SAME_MEANING)
     for needs, pattern in _TAKEN_OUT:
         if not needs or any(need in prose for need in needs):
@@ -113,7 +113,7 @@ def _blank(taken: str) -> str:
 
 
 def _without_verse(prose: str) -> str:
-    """Three or more short lines in a row that end without a stop are a song, a poem or a list, not something said."""
+    """The text without songs, poems and lists: three or more short lines in a row that end without punctuation."""
     lines, verse = prose.split("\n"), list[int]()
     for n, line in enumerate([*lines, ""]):
         words = line.strip(" \t\r" + GAP)

@@ -1,4 +1,4 @@
-"""What the user wants done or left as a rule: "Never commit to main", "From now on use British spelling"."""
+"""What the user wants done, or not done, as a rule: "Never commit to main", "From now on use British spelling"."""
 
 from __future__ import annotations
 
@@ -97,13 +97,13 @@ _EVERY_TIME: Final = rule(
     rf"(?:{CAN_YOU})?(?:please )?(stop (?:{_BY_ITSELF}(?: all the time| so much)?"
     rf"|(?!{_NOT_FOR_GOOD}\b)[a-z]+ing (?:(?!\b(?:the|my)\b){_WORDS}){{2,60}}?)){_AND_OVER}",
 )
-"""What is asked for each time: "Run the linter before each commit", "Don't add comments unless I ask"."""
+"""What is asked for every time: "Run the linter before each commit", "Don't add comments unless I ask"."""
 _NOT: Final = rule(r"(?:don't|do not) (?:ever )?")
 _AS_IT_IS: Final = ("always ", "never ", "stop ", "whenever ", "every ", "each ")
 
 
 def wishes(clause: Clause, again: bool) -> Iterator[Found]:
-    """What a clause asks for as a rule; with `again`, also what it asks for from now on or each time."""
+    """What a clause asks for as a rule; with `again`, also what it asks for from now on, or every time."""
     text, end, asked = clause.text, 0, False
     while match := _ASKED.match(text, end):
         group, end, asked = match.lastindex or 2, match.end(), True

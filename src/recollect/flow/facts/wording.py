@@ -1,4 +1,4 @@
-"""What the rules are written with: sets of words, and patterns of sentences in upper or lower case."""
+"""What the rules are written with: sets of words, and patterns that match in upper and lower case."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ EMOJI: Final = "\u2600-\u27bf\U0001f300-\U0001faff"
 
 
 def word_set(words: str) -> frozenset[str]:
-    """The words of a text, as a set; "it's" also as many type it: "its"."""
+    """The set of the words in a text; "it's" is also in it as "its", as many people type it."""
     return frozenset(form for word in words.split() for form in (word, _APOSTROPHE.sub("", word)))
 
 
 def lower(matched: str) -> str:
-    """What a rule matched as the rule has it: in small letters."""
+    """What a rule matched, in small letters as the rule has it."""
     return matched.translate(_LIKE_ASCII).lower()
 
 
 def any_of(words: str) -> str:
-    """A pattern for any of these words; a "_" in one is a blank."""
+    """A pattern for any of these words; "_" in a word means a space."""
     return f"(?:{'|'.join(word.replace('_', ' ') for word in words.split())})"
 
 
 class _Later:
-    """A pattern that is compiled on first use: there are hundreds, and a program that learns nothing needs none."""
+    """A pattern that is compiled on first use: there are hundreds, and programs that learn nothing need none."""
 
     def __init__(self, pattern: str, flags: re.RegexFlag) -> None:
         self.pattern, self._flags = pattern, flags
@@ -41,12 +41,12 @@ class _Later:
 
 
 def rule(*forms: str) -> re.Pattern[str]:
-    """A pattern that any of these forms matches, in capitals or not, and with apostrophes or not: "im", "dont"."""
+    """A pattern for any of these forms, in upper or lower case, with or without apostrophes: "im", "dont"."""
     return cast("re.Pattern[str]", _Later(_APOSTROPHE.sub("'?", "|".join(forms)), re.IGNORECASE))
 
 
 def small(*forms: str) -> re.Pattern[str]:
-    """A pattern for text in small letters, which is quick to look for: what a rule can't do without."""
+    """A pattern for text in small letters, which is fast; used to check first for what a rule needs."""
     return cast("re.Pattern[str]", _Later("|".join(forms), re.NOFLAG))
 
 

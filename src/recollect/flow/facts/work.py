@@ -1,4 +1,4 @@
-"""What the user does for a living: their firm and profession, and those they left."""
+"""What the user does for a living: firm and profession, and former ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DAY_AT: Final = (
     rf"{{}} (?:day|week|shift) at (?![^.,;!?]{{{{0,40}}}}\b{_NO_WORKPLACE}\b)"
     r"(?=(?-i:[A-Z])(?:(?!\b(?:was|next|tomorrow|on|in|is)\b)[^.,;!?]){{1,60}}(?:[.,!]|$))"
 )
-"""One has a first day at a school and a festival, too."""
+"""A first day at work; schools and festivals have first days too."""
 _WORK: Final = rule(
     rf"i{LATELY} (?:work|started(?: working| a new job)?|got a (?:new )?job|began working){_HOW}"
     r"(?: in [\w-]+(?: [\w-]+)?)? (?:at|for) ",
@@ -81,13 +81,13 @@ _QUIT: Final = rule(r"i(?:'ve| have)?(?: just| finally)? quit(?: today| yesterda
 _OF_WORK: Final = rule(
     r"\b(?:my|this|that|stupid) (?:\w+ )?(?:job|boss|manager|office)\b|\b(?:at|from|my|hate|i) work\b"
 )
-"""What "I quit" is about, where that is said right before; alone it may be about a game as well."""
+"""Work in the words right before "I quit", which on its own may be about a game."""
 _WORK_AS: Final = rule(
     rf"i{LATELY} (?:work{_HOW}|earn my living|make a living) as (?:an? |the )?",
     rf"{AM} (?:working|employed){_HOW} as (?:an? |the )?",
 )
 AS_ROLE: Final = rule(r",?(?: in [\w-]+| (?:last|this) \w+| today| yesterday| recently)? as (?:an? |the )?")
-"""What stands between a firm and what someone is there: "at Siemens in Munich as an engineer"."""
+"""What comes between a firm and someone's role there: "at Siemens in Munich as an engineer"."""
 _ROLE: Final = rule(
     f"{AM} (?:an? |the )",
     rf"{AM} (?=(?:student|head|director|founder|co-founder|ceo|cto|cfo|vp) (?:of|at)\b)",
@@ -138,7 +138,7 @@ def _firm(clause: Clause) -> Iterator[Found]:
 
 
 def _hired(clause: Clause) -> Phrase | None:
-    """The firm where someone has a new job, unless that fell through or begins on a day ahead: then it is a plan."""
+    """The firm where someone has a new job, unless that fell through, or begins on a future day and so is a plan."""
     text, today = clause.text, clause.at.date()
     match = _HIRED.match(text)
     where = firm(text, match.end()) if match else None

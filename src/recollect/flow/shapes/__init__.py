@@ -1,4 +1,4 @@
-"""The five wire shapes: each file reads one wire message, writes it back and knows what its provider refuses."""
+"""The five wire shapes. Each file reads a wire message, writes it back, and knows what its provider refuses."""
 
 from __future__ import annotations
 
@@ -17,11 +17,15 @@ from recollect.types import Message
 class Shape:
     """What rendering has to know about a provider.
 
-    `messages` and `system` name the fields of a request (`system` with its other spellings), `apart` tells the messages
-    that go to the system field. `turns` says which roles are written as one turn. `strict`: blank text is refused, the
-    user starts, arguments must be a JSON object, and results can be errors. `unique`: no two calls share an id.
-    `pictures_beside`: results hold text only. `named`: results carry the tool's name. `names`: messages carry a name.
-    `schemes`: the addresses of images it fetches.
+    - `messages`, `system`: the names of these fields in a request; `system` with its other spellings.
+    - `apart`: whether a message goes to the system field.
+    - `turns`: the kind of turn of each role; neighbours of one kind are written as one message.
+    - `strict`: blank text is refused, the user comes first, arguments must be a JSON object, and results can be errors.
+    - `unique`: no two calls may have the same id.
+    - `pictures_beside`: results hold only text; pictures go beside them.
+    - `named`: results carry the tool's name.
+    - `names`: messages can carry a name.
+    - `schemes`: the URL schemes of images that the provider fetches.
     """
 
     name: str

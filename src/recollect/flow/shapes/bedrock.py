@@ -1,4 +1,4 @@
-"""Bedrock Converse, the shape of Strands Agents: blocks with one key each, the system text beside them."""
+"""Bedrock Converse, also used by Strands Agents: blocks with one key each, the system text beside them."""
 
 from __future__ import annotations
 
@@ -130,14 +130,14 @@ def _read_picture(wire: Mapping[str, Any], where: str) -> Image | Opaque:
 
 
 def _read_bytes(raw: Any) -> tuple[str | None, str | None]:
-    """Base64 text, and a note when the wire held real bytes, as boto3 and Strands want them."""
+    """Base64 text, and a note if the wire held real bytes, as boto3 and Strands expect."""
     if isinstance(raw, bytes):
         return base64.b64encode(raw).decode(), _BYTES
     return (raw, None) if isinstance(raw, str) else (None, None)
 
 
 def _read_other(wire: Mapping[str, Any], where: str) -> Opaque:
-    """A block kept as it is; a document, a video or a sound holds bytes, which JSON does not know."""
+    """A block kept as it is. Bytes in it, as of documents, videos or sounds, become text, which JSON can hold."""
     return opaque(NAME, _packed(wire), where)
 
 

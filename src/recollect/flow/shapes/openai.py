@@ -1,4 +1,4 @@
-"""OpenAI chat messages, and what speaks the same shape (DeepSeek, vLLM, Ollama, OpenRouter …)."""
+"""OpenAI chat messages, also used by DeepSeek, vLLM, Ollama, OpenRouter and others."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def _read_result(wire: Mapping[str, Any], where: str, calls: OpenCalls) -> Messa
 
 
 def write(message: Message) -> list[Wire]:
-    """The chat messages of one Message: one, or one for each tool result and one for the words beside them."""
+    """The chat messages for one Message: one, or one for each tool result and one for the words beside them."""
     if plain(message) and message.role != "tool":
         return [{"role": message.role, "content": message.content}]
     if message.role == "tool":

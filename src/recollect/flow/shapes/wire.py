@@ -1,4 +1,4 @@
-"""What the five wire shapes share: reading fields with their path, writing a value back as it was read, faults."""
+"""What the five wire shapes share: reading fields with their path, writing values back as they were read, faults."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _NAMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One broken rule in a wire request: which message, where exactly, what, and the provider's words."""
+    """One broken rule in a wire request: in which message, where exactly, what, and the provider's words for it."""
 
     index: int
     where: str
@@ -59,7 +59,7 @@ class OpenCalls:
     waiting: tuple[tuple[str, str], ...] = ()
 
     def made(self, name: str, call_id: str | None) -> str:
-        """The id of a call, a new one where the wire has none."""
+        """The id of a call; a new one if the wire has none."""
         if call_id is None:
             self.count += 1
             call_id = f"call_{self.count}"
@@ -67,7 +67,7 @@ class OpenCalls:
         return call_id
 
     def answered(self, name: str | None, call_id: str | None) -> str:
-        """The id of the call this answers: the oldest open one of that name."""
+        """The id of the call that a result answers; without an id, that is the oldest open call of that name."""
         for entry in self.waiting:
             if entry[1] == call_id or (call_id is None and entry[0] == name):
                 self.waiting = tuple(other for other in self.waiting if other is not entry)
@@ -76,7 +76,7 @@ class OpenCalls:
 
 
 def expect(value: Any, kind: type[T], where: str) -> T:
-    """The value itself, when it is of that kind; otherwise the error names the place."""
+    """The value itself if it is of that kind; otherwise raises InvalidTranscript, which names the place."""
     if not isinstance(value, kind):
         found = "nothing" if value is None else _NAMES.get(type(value), f"a {type(value).__name__}")
         raise InvalidTranscript(f"expected {_NAMES.get(kind, kind.__name__)}, got {found}", where)
@@ -94,7 +94,7 @@ def maybe(wire: Mapping[str, Any], key: str, kind: type[T], where: str) -> T | N
 
 
 def each(raw: Any, where: str, read: Callable[[Wire, str], T]) -> tuple[T, ...]:
-    """The objects of a list, each read with its place."""
+    """What `read` makes of each object of a list, given its place."""
     found = enumerate(expect(raw, list, where))
     return tuple([read(expect(one, dict, at := f"{where}[{i}]"), at) for i, one in found])
 
@@ -109,12 +109,12 @@ def role_of(wire: Mapping[str, Any], known: Mapping[Any, Role], where: str) -> R
 
 
 def with_results(role: Role, content: str | tuple[Part, ...]) -> Role:
-    """The role of a message; a user's that brings tool results is a tool's."""
+    """The role of a message: "tool" for a user message that brings tool results."""
     return "tool" if role == "user" and not isinstance(content, str) and of_kind(content, ToolResult) else role
 
 
 def plain(message: Message) -> bool:
-    """Whether a message is words and nothing else, as most are: every shape can say it as it is."""
+    """Whether a message is words and nothing else, as most are: every shape can carry it unchanged."""
     return type(message.content) is str and message.content != "" and not message.extra and not message.name
 
 
@@ -124,10 +124,10 @@ def leftover(
     where: str,
     notes: Mapping[str, Any] | None = None,
 ) -> FrozenDict:
-    """What of `wire` has no place in a part: unknown fields, and its layout where that is not the usual one.
+    """What of `wire` has no place in a part: unknown fields, and the layout if it is not the usual one.
 
-    `placed` names the fields that have a place, in the usual order: True when usually written for this value,
-    None when usually written as null. `notes` says how an unusual field was written.
+    `placed` names the fields that have a place, in the usual order: True if the field is usually written for this
+    value, None if it is usually written as null. `notes` says how an unusual field was written.
     """
     rest = {key: value for key, value in wire.items() if key not in placed}
     usual = [key for key, written in placed.items() if written is not False]
@@ -142,12 +142,12 @@ def leftover(
 
 
 def around(wire: Mapping[str, Any], key: str, inside: Any, where: str) -> FrozenDict:
-    """What an object has around its one field that has a place; `inside` is the note about that."""
+    """What an object has around the one field of it that has a place; `inside` is the note about that field."""
     return leftover(wire, {key: True}, where, {key: inside})
 
 
 def lay_out(fields: Wire, extra: Mapping[str, Any], optional: Sequence[str] = ()) -> Wire:
-    """The fields as a wire object: as it was read, or in the usual way, with what had no place put back."""
+    """The fields as a wire object, laid out as it was read or in the usual way, with what had no place put back."""
     if not any(key in extra for key in fields):
         usual: Wire = {k: v for k, v in fields.items() if v or k not in optional}
         return usual | dict(thaw(extra))
@@ -161,7 +161,7 @@ def lay_out(fields: Wire, extra: Mapping[str, Any], optional: Sequence[str] = ()
 
 
 def wrapped(key: str, fields: Wire, extra: Mapping[str, Any], optional: Sequence[str] = ()) -> Wire:
-    """The fields as the object that is the one field of another."""
+    """An object whose one field, `key`, is the object with these fields."""
     return lay_out({key: lay_out(fields, nested(extra, key), optional)}, extra)
 
 
@@ -178,7 +178,7 @@ def note(extra: Mapping[str, Any], key: str) -> str | None:
 
 
 def to_json(value: Any) -> str:
-    """JSON text, the characters as they are."""
+    """JSON text with unescaped characters."""
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -210,7 +210,7 @@ def arguments_object(call: ToolCall) -> Wire:
 
 
 def marks_cache(part: Opaque) -> bool:
-    """Whether it says no more than where a prompt cache is to begin, as Bedrock and Pydantic AI write it."""
+    """Whether a part is nothing but a prompt cache mark, as Bedrock and Pydantic AI write it."""
     return "cachePoint" in part.data or part.data.get("kind") == "cache-point"
 
 
@@ -255,7 +255,7 @@ _MAGIC: Final = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8"
 
 
 def media_type(image: Image) -> str:
-    """The kind of picture, read from its first bytes where it was not said."""
+    """The media type of a picture, read from its first bytes if it is not given."""
     if image.media_type is not None:
         return image.media_type
     try:
@@ -266,12 +266,12 @@ def media_type(image: Image) -> str:
 
 
 def data_url(image: Image) -> str:
-    """The address of a picture, its data inside where it has no other."""
+    """The URL of a picture; a data URL if it has no other."""
     return f"data:{media_type(image)};base64,{image.data or ''}" if image.url is None else image.url
 
 
 def image_of_url(url: str, detail: str | None, extra: Mapping[str, Any]) -> Image:
-    """A picture from an address; a base64 data address is taken apart."""
+    """A picture from a URL; a base64 data URL is taken apart."""
     head, comma, data = url.partition(";base64,")
     if comma and head.startswith("data:image/") and head.count(";") == 0:
         return Image(data=data, media_type=head[5:], detail=detail, extra=extra)
