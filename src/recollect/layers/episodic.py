@@ -96,7 +96,7 @@ class Episodic:
             asked = replace(asked, by_time=True)
         ranking = self.ranker.rank(asked)
         most = None if ranking.throughout else k
-        nothing = not asked.by_time and self.ranker.is_off_topic(ranking, self.floor)
+        nothing = not asked.by_time and self.ranker.is_off_topic(asked.text, ranking, self.floor)
         whoever = None if ranking.whoever is None or asked.by_time else replace(ranking, scores=ranking.whoever)
         matter = set(query_words(asked.text))
 
@@ -134,7 +134,7 @@ class Episodic:
         return within
 
     def _by_chance(self, asked: Asked, ranking: Ranking) -> bool:
-        return not asks_of_talk(asked.text) and self.ranker.is_off_topic(ranking, self.floor)
+        return not asks_of_talk(asked.text) and self.ranker.is_off_topic(asked.text, ranking, self.floor)
 
     def forget(self, scope: Scope) -> None:
         """Drop what is kept in memory of a scope whose messages were erased."""
