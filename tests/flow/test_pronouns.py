@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from recollect.flow.pronouns import LOOK_BACK, MAX_WORDS, with_names
 
-COMMON = frozenset("i is the in on when did does what who how she he said and so we my".split())
+_COMMON = "i is the in on when did does what who how she he said and so we my"
+COMMON = frozenset(_COMMON.split())
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Whom a question means by "she": in a conversation people are named once, and asked about by a pronoun from then on."""
+"""Whom a question means by "she": people are named once, and asked about by a pronoun from then on."""
 
 from __future__ import annotations
 

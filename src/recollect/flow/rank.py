@@ -7,8 +7,8 @@
           + 0.3 x the best score in its session
 
 The user's own words count as far as the turn agrees with the question, by its words or its meaning. Where words are all
-there is to go by, length counts as far as the turn lacks words of the question: what shares no word with it is not before
-what holds them all.
+there is to go by, length counts as far as the turn lacks words of the question: what shares no word with it is not
+before what holds them all.
 
 The weights were chosen on the development half of two sets of conversations; `benchmarks/recall.py` measures what each
 one is worth.
