@@ -115,7 +115,8 @@ def score(turns: Turns, question: Question) -> tuple[Numbers, Numbers | None]:
     matched /= max(float(matched.max(initial=0.0)), 1e-6)
     near = question.meaning if question.meaning is not None and len(question.meaning[0]) else None
     by_words = near is None and len(question.postings) > 0
-    total = KEYWORDS * matched + turns.worth
+    total = KEYWORDS * matched
+    total += turns.worth
     total += turns.long * (1 - held(turns, question.postings)) if by_words else turns.long
     if turns.day.max(initial=0) > question.today:
         total[turns.day > question.today] += NOT_YET
@@ -129,8 +130,10 @@ def score(turns: Turns, question: Question) -> tuple[Numbers, Numbers | None]:
         add_meaning(total, turns, near)
     whoever = total.copy() if question.prefer_own else None
     if question.prefer_own:
-        agree = agreeing(matched, near) if by_words or near is not None else 1.0
-        total += OWN_WORDS * agree * turns.own
+        own = OWN_WORDS * turns.own
+        if by_words or near is not None:
+            own *= agreeing(matched, near)
+        total += own
     add_session_best(total, turns)
     return total, whoever
 
@@ -143,10 +146,10 @@ def agreeing(matched: Numbers, known: Near | None) -> Numbers:
     agree = matched / ENOUGH
     if known is not None:
         places, cosines = known
-        _, middle = _nearness(len(agree), known)
+        middle = float(cosines.min()) if _few(len(agree), known) else _nearness(len(agree), known)[1]
         near = (cosines - middle) / (ENOUGH * max(float(cosines.max()) - middle, 1e-6))
         agree[places] = np.maximum(agree[places], near)
-    return np.clip(agree, 0.0, 1.0)
+    return np.minimum(agree, 1.0, out=agree)
 
 
 def add_meaning(total: Numbers, turns: Turns, known: Near) -> None:
