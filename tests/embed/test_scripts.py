@@ -75,6 +75,18 @@ def test_what_the_model_can_not_read_is_near_to_no_question() -> None:
         assert chat.documents.search("上海")[0].document == "sister"
 
 
+def test_in_a_language_that_the_model_was_not_trained_on_words_tell_what_was_never_said() -> None:
+    with Memory.open(":memory:", embedder=English(64)) as memory:
+        chat = memory.session("a", user="jörg")
+        chat.add_turn("Meine Schwester ist nach Käthen gezogen.", "Wie schön für sie!")
+        chat.add_turn("Der Tee ist grün.", "Ja, das ist er.")
+        memory.drain()
+        later = memory.session("b", user="jörg")
+        assert later.context("Wie heißt das höchste Gebäude der Welt?").memory == ""
+        assert later.search("Wie heißt das höchste Gebäude der Welt?").by_chance
+        assert "Käthen" in later.context("Wo wohnt meine Schwester?").memory
+
+
 def test_a_replay_reads_no_more_than_the_context_did() -> None:
     with Memory.open(":memory:", embedder=English(64)) as memory:
         memory.session("a", user="ming").add_turn("我对花生过敏。", "好的!")

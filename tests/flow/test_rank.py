@@ -257,6 +257,26 @@ def test_by_words_alone_what_holds_all_of_them_is_before_what_holds_none_however
     assert rank.best_first(scores, 1).tolist() == [place]
 
 
+@given(st.integers(0, 9), st.data())
+def test_what_a_user_said_of_something_else_is_not_before_what_answers(answers: int, data: st.DataObject) -> None:
+    turns = turns_of(list(range(10)))
+    turns.own[:] = [place != answers for place in range(10)]
+    near = {place: data.draw(st.floats(0.7, 0.72)) for place in range(10)} | {answers: 0.9}
+    words = data.draw(st.sampled_from(([], [holding(answers)])))
+    scores = scores_of(turns, asking(meaning=near_by(near), postings=words, prefer_own=True))
+    assert rank.best_first(scores, 1).tolist() == [answers]
+
+
+@given(st.floats(0, 1), st.integers(0, 9))
+def test_own_words_count_in_full_from_half_of_the_best_match_on_by_words_or_by_meaning(part: float, best: int) -> None:
+    matched, meant = np.zeros(10), dict.fromkeys(range(10), 0.7)
+    matched[best], matched[best - 1] = 1.0, part
+    assert rank.agreeing(matched, None)[best - 1] == min(1.0, 2 * part)
+    by_both = rank.agreeing(np.zeros(10), near_by(meant | {best: 0.9, best - 1: 0.7 + 0.2 * part}))
+    assert by_both[best - 1] == pytest.approx(min(1.0, 2 * part), abs=1e-6)
+    assert rank.agreeing(matched, near_by(meant | {best - 2: 0.9}))[[best, best - 2]].tolist() == [1.0, 1.0]
+
+
 def test_no_turns_have_no_scores() -> None:
     assert scores_of(turns_of([]), asking(postings=[])).tolist() == []
 

@@ -135,6 +135,18 @@ def test_the_turns_of_those_asked_for_last_are_kept_as_far_as_there_is_room(
     assert kept(last) == [last]
 
 
+@pytest.mark.parametrize("embedder", [None, HashingEmbedder(384)])
+def test_a_question_that_says_she_is_about_whom_the_user_spoke_of_last(store: Store, embedder: Embedder | None) -> None:
+    for name, place in (("Ruth", "Graz"), ("Nadia", "Oslo"), ("Ilse", "Lyon")):
+        text = f"{name} moved to {place} after the winter."
+        store.log.append(Scope("acme", "ada", name), [Message("user", text, id=name, at=START)])
+    talk = [Message("user", "I talked to Nadia.", at=START), Message("assistant", "And to Ruth?", at=START)]
+    asked = Asked("When did she move?", START + timedelta(days=1), ADA)
+    for said in (talk, [*talk, Message("user", asked.text, at=START)]):
+        first, *_ = Episodic(store, estimate, embedder).offer(asked, None, said)(400, frozenset())
+        assert "Oslo" in first.text
+
+
 def test_search_and_recall_give_the_best_there_is_all_the_same(store: Store) -> None:
     layer = told(store, HashingEmbedder(384))
     asked = Asked(UNHEARD, START + timedelta(days=40), ADA)

@@ -6,8 +6,9 @@
           + recency (0 unless asked for)
           + 0.3 x the best score in its session
 
-Where words are all there is to go by, the user's own words count as far as keywords match, and length as far as the
-turn lacks words of the question: what shares no word with it is not before what holds them all.
+The user's own words count as far as the turn agrees with the question, by its words or its meaning. Where words are all
+there is to go by, length counts as far as the turn lacks words of the question: what shares no word with it is not
+before what holds them all.
 
 The weights were chosen on the development half of two sets of conversations; `benchmarks/recall.py` measures what each
 one is worth.
@@ -45,7 +46,7 @@ REACH, LENT = 2, 0.5
 LONGEST: Final = TOO_LONG * (1 + 2 * REACH * LENT)
 """Words of the longest turn with what is lent to it; for keywords a longer one, of many passages, is no longer."""
 ENOUGH: Final = 0.5
-"""The part of the best match by keywords from which on the user's own words count in full."""
+"""The part of the best match, by keywords or meaning, from which on the user's own words count in full."""
 K1, B = 1.2, 0.75
 HALF_LIFE: Final = 30
 """Days after which a turn counts half as recent."""
@@ -110,13 +111,13 @@ def lends(words: float) -> bool:
 
 def score(turns: Turns, question: Question) -> tuple[Numbers, Numbers | None]:
     """One score a turn, the higher the better; and how well each answers whoever said it, where that matters."""
-    total = keywords(turns, question.postings)
-    total *= KEYWORDS / max(float(total.max(initial=0.0)), 1e-6)
+    matched = keywords(turns, question.postings)
+    matched /= max(float(matched.max(initial=0.0)), 1e-6)
     near = question.meaning if question.meaning is not None and len(question.meaning[0]) else None
-    own, long = turns.own, turns.long
-    if near is None and question.postings:
-        own, long = own * np.minimum(total / (ENOUGH * KEYWORDS), 1.0), long * (1 - held(turns, question.postings))
-    total += turns.worth + long
+    by_words = near is None and len(question.postings) > 0
+    total = KEYWORDS * matched
+    total += turns.worth
+    total += turns.long * (1 - held(turns, question.postings)) if by_words else turns.long
     if turns.day.max(initial=0) > question.today:
         total[turns.day > question.today] += NOT_YET
     if question.periods:
@@ -129,9 +130,26 @@ def score(turns: Turns, question: Question) -> tuple[Numbers, Numbers | None]:
         add_meaning(total, turns, near)
     whoever = total.copy() if question.prefer_own else None
     if question.prefer_own:
-        total += OWN_WORDS * own
+        own = OWN_WORDS * turns.own
+        if by_words or near is not None:
+            own *= agreeing(matched, near)
+        total += own
     add_session_best(total, turns)
     return total, whoever
+
+
+def agreeing(matched: Numbers, known: Near | None) -> Numbers:
+    """How far each turn agrees with the question, by keywords or meaning: 1 from ENOUGH of the best match by either on.
+
+    `matched` is its match by keywords, 1 at the best.
+    """
+    agree = matched / ENOUGH
+    if known is not None:
+        places, cosines = known
+        middle = float(cosines.min()) if _few(len(agree), known) else _nearness(len(agree), known)[1]
+        near = (cosines - middle) / (ENOUGH * max(float(cosines.max()) - middle, 1e-6))
+        agree[places] = np.maximum(agree[places], near)
+    return np.minimum(agree, 1.0, out=agree)
 
 
 def add_meaning(total: Numbers, turns: Turns, known: Near) -> None:

@@ -14,6 +14,7 @@ from recollect.embed import Embedder
 from recollect.flow.days import ago, written
 from recollect.flow.pack import Moment, distinct, of_sessions, one_by_one, pack, turn_line
 from recollect.flow.passages import pieces
+from recollect.flow.pronouns import with_names
 from recollect.flow.sentences import Span
 from recollect.flow.talk import asks_of_talk
 from recollect.layers.columns import Columns, speaker_of
@@ -23,7 +24,7 @@ from recollect.settings import DEFAULTS
 from recollect.store import ANY, Entry, Store
 from recollect.store.codec import EPOCH
 from recollect.store.values import item_of
-from recollect.store.words import query_words, words
+from recollect.store.words import COMMON, query_words, words
 from recollect.types import Message, Scope
 
 SPARE: Final = 4
@@ -90,13 +91,17 @@ class Episodic:
         of several conversations is that of the turn that answers best, whoever said it. Messages that the context
         shows, all of session `here`, are not among them, nor are the same words from elsewhere: those that may be shown
         are `said`. A question about the talk itself goes by time alone: what was said in the period that it names comes
-        as one, of as many conversations as there is room for.
+        as one, of as many conversations as there is room for. One that says "she" is about whom the user spoke of last.
         """
         if asks_of_talk(asked.text):
             asked = replace(asked, by_time=True)
+        else:
+            texts = (message.text for message in reversed(said) if message.role == "user")
+            before = (text for text in texts if text != asked.text)
+            asked = replace(asked, text=with_names(asked.text, before, COMMON))
         ranking = self.ranker.rank(asked)
         most = None if ranking.throughout else k
-        nothing = not asked.by_time and self.ranker.is_off_topic(ranking, self.floor)
+        nothing = not asked.by_time and self.ranker.is_off_topic(asked.text, ranking, self.floor)
         whoever = None if ranking.whoever is None or asked.by_time else replace(ranking, scores=ranking.whoever)
         matter = set(query_words(asked.text))
 
@@ -134,7 +139,7 @@ class Episodic:
         return within
 
     def _by_chance(self, asked: Asked, ranking: Ranking) -> bool:
-        return not asks_of_talk(asked.text) and self.ranker.is_off_topic(ranking, self.floor)
+        return not asks_of_talk(asked.text) and self.ranker.is_off_topic(asked.text, ranking, self.floor)
 
     def forget(self, scope: Scope) -> None:
         """Drop what is kept in memory of a scope whose messages were erased."""

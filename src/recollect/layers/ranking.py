@@ -38,7 +38,7 @@ from recollect.flow.when import Period, periods, with_days
 from recollect.frozen import EMPTY
 from recollect.layers.columns import PASSAGE, Columns
 from recollect.store import ANY, MESSAGE, Filter, Store
-from recollect.store.words import COMMON, query_words
+from recollect.store.words import COMMON, is_foreign, query_words
 from recollect.types import Scope
 
 if TYPE_CHECKING:
@@ -178,16 +178,18 @@ class Ranker:
                 ranking = replace(ranking, places=then, throughout=True) if len(then) else ranking
             return ranking if asked.within.session is None else ranking.within([asked.within.session])
 
-    def is_off_topic(self, ranking: Ranking, floor: float) -> bool:
+    def is_off_topic(self, question: str, ranking: Ranking, floor: float) -> bool:
         """Whether a question is about nothing that was ever said, as far as words and meaning can tell.
 
         With vectors: some of its words were never said, and the nearest turn is no nearer than by chance. Without
-        vectors: none of its words was ever said.
+        vectors, or in a language that the embedder was not trained on: none of its words was ever said.
         """
         if ranking.relevance <= 0:
             return True
         if self.nearness is None or ranking.vector is None or not ranking.unheard or floor >= 1:
             return False
+        if self.embedder and self.embedder.name in ENGLISH and is_foreign(question):
+            return ranking.unheard == 1
         try:
             above = self.nearness.above(ranking.relevance, ranking.vector)
         except ModelError:

@@ -65,6 +65,11 @@ def _query_words(text: str) -> tuple[str, ...]:
     return tuple(stems if len(stems) <= MAX_QUERY else sorted(stems, key=len, reverse=True)[:MAX_QUERY])
 
 
+def is_foreign(text: str) -> bool:
+    """Whether the common words of a text are of another language than English."""
+    return _common(list(dict.fromkeys(_split(text, singles=False)))) is not COMMON
+
+
 def _common(found: Collection[str]) -> frozenset[str]:
     """The commonest words of English and, where a text has two or more of another language, of that one.
 
