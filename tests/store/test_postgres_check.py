@@ -94,6 +94,13 @@ def test_an_item_whose_message_is_gone_is_told_as_damage(store: PostgresStore, u
         store.index.get(ADA, "message", ["m1"])
 
 
+def test_a_schema_that_a_newer_version_changed_meanwhile_is_told(store: PostgresStore, url: str) -> None:
+    change(url, "INSERT INTO recollect.migrations VALUES (999, 'later')")
+    (finding,) = store.check()
+    assert (finding.part, finding.fix) == ("schema", "restart this process with the version that the other one has")
+    assert "schema 999" in finding.problem
+
+
 def test_pages_that_the_server_finds_damaged_are_reported_part_by_part() -> None:
     with running("-c fsync=off") as server, Databases(server.address).fresh(pgvector=False) as url:
         with PostgresStore(url) as store:

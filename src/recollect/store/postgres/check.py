@@ -15,11 +15,13 @@ from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.database import Database
 from recollect.store.postgres.items import shown
 from recollect.store.postgres.keys import key
+from recollect.store.postgres.migrate import migrations
 from recollect.store.postgres.reindex import pages, tenants, texts_of, unindexed, unindexed_lengths
 from recollect.store.values import Finding, Item
 from recollect.types import Scope
 
 _ROLE: Final = "SELECT current_user FROM pg_roles WHERE rolname = current_user AND (rolsuper OR rolbypassrls)"
+_VERSION: Final = "SELECT max(number) FROM recollect.migrations"
 _UNWALLED: Final = (
     "SELECT relname FROM pg_class WHERE relnamespace = 'recollect'::regnamespace AND relkind = 'r'"
     " AND relname IN ('sessions', 'messages', 'records', 'items', 'words', 'vectors', 'jobs')"
@@ -77,6 +79,10 @@ def _engine(db: Connection) -> Iterator[Finding]:
 
 
 def _schema(db: Connection) -> Iterator[Finding]:
+    ((now,),), known = db.ask(_VERSION), migrations()[-1].number
+    if now != known:
+        problem = f"another process has brought it to schema {now}, this version of Recollect knows {known}"
+        yield Finding("schema", problem, fix="restart this process with the version that the other one has")
     for (table,) in db.ask(_UNWALLED):
         yield Finding("schema", f"row-level security is off for table {table!r}", fix="turn it on, and force it")
 
