@@ -226,6 +226,18 @@ def test_words_of_much_that_is_erased_leave_the_file_at_once(store: SqliteStore,
     assert sorted(apples(store, count), key=int) == kept[1:] and store.check() == []
 
 
+def test_words_of_a_very_long_text_do_not_leave_the_index_one_by_one(
+    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(store, ADA, "apple pie")
+    store.log.append(ADA, [said(" ".join(map(own, range(50_000))), "long")])
+    assert found(store, ADA, own(7)) == ["long"] and len(left_in_files(path, range(1_000))) > 900
+    monkeypatch.setattr(keywords, "_REMOVE", "one by one")
+    store.log.erase(ADA, ["long"])
+    assert left_in_files(path, range(1_000)) == [] and found(store, ADA, "apple") == ["apple pie"]
+    assert store.check() == []
+
+
 def test_no_marks_of_erased_words_are_left_by_a_merge(store: SqliteStore, path: Path) -> None:
     live, gone = list[int](), list[int]()
     for batches, erased in (((100, 300, 600, 100, 600, 300), 300), ((100, 600, 600, 100, 300, 1, 1), 1_600)):

@@ -20,11 +20,8 @@ from tests.postgres import Databases, running
 
 WRITER = Path(__file__).with_name("killed_writer.py")
 Acknowledged = tuple[str, int, str]
-
-
-@pytest.fixture
-def kills(request: pytest.FixtureRequest) -> int:
-    return 15 if request.config.getoption("--soak") else 3
+KILLS, BETWEEN = 15, 50
+"""How often the server is killed, and how many messages are acknowledged before each time."""
 
 
 @contextmanager
@@ -55,19 +52,19 @@ def listen(lines: TextIO, said: Queue[Acknowledged]) -> None:
         said.put((session, int(seq), id))
 
 
-@pytest.mark.timeout(1_500)
-def test_nothing_acknowledged_is_lost(kills: int) -> None:
+@pytest.mark.timeout(600)
+def test_nothing_acknowledged_is_lost() -> None:
     from recollect.store.postgres import PostgresStore
 
     said: Queue[Acknowledged] = Queue()
     acknowledged: list[Acknowledged] = []
     with running() as server, Databases(server.address).fresh(pgvector=False) as url:
         with writing(url, said) as processes:
-            for kill in range(kills):
-                acknowledged += [said.get(timeout=120) for _ in range(200)]
+            for kill in range(KILLS):
+                acknowledged += [said.get(timeout=120) for _ in range(BETWEEN)]
                 server.kill() if kill % 2 == 0 else server.stop("immediate")
                 server.start()
-            acknowledged += [said.get(timeout=120) for _ in range(200)]
+            acknowledged += [said.get(timeout=120) for _ in range(BETWEEN)]
         assert [process.returncode for process in processes] == [0, 0]
         while not said.empty():
             acknowledged.append(said.get())

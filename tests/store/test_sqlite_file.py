@@ -155,6 +155,24 @@ def test_a_migration_that_fails_leaves_nothing(path: Path, monkeypatch: pytest.M
     assert migrate.version(apsw.Connection(str(path))) == len(first) + 1
 
 
+def test_who_has_the_file_open_does_not_write_by_a_schema_that_a_newer_version_changed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = migrate.migrations()
+    later = Migration(len(known) + 1, "later", "ALTER TABLE message ADD COLUMN more TEXT")
+    with SqliteStore(path) as store:
+        say(store, ADA, "before")
+        with monkeypatch.context() as newer:
+            newer.setattr(migrate, "migrations", lambda: (*known, later))
+            SqliteStore(path).close()
+        refused = pytest.raises(MigrationError, match="restart this process with the version that the other one has")
+        with refused:
+            say(store, ADA, "after")
+        with refused, store.transaction():
+            pass
+        assert texts(store.log.read(ADA)) == ["before"]
+
+
 def test_a_counter_of_positions_that_was_set_back_is_put_right(path: Path) -> None:
     with SqliteStore(path) as store:
         fill(store, ADA)

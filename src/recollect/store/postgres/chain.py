@@ -10,12 +10,14 @@ from recollect.store import codec
 from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.keys import inside, named
 from recollect.store.values import Finding
-from recollect.types import Scope
+from recollect.types import Message, Scope
 
-_HEADS: Final = "SELECT owner, session, names, seq, hash, messages, tokens FROM recollect.sessions WHERE"
+_HEADS: Final = (
+    "SELECT owner, session, names, seq, hash, position, messages, tokens, first, last FROM recollect.sessions WHERE"
+)
 _LINKS: Final = (
-    "SELECT seq, hash, salt, id, names, body, tokens, tags FROM recollect.messages WHERE tenant = %s AND owner = %s"
-    " AND session = %s AND seq > %s ORDER BY seq LIMIT 1000"
+    "SELECT seq, hash, position, salt, id, names, body, tokens, tags FROM recollect.messages WHERE tenant = %s"
+    " AND owner = %s AND session = %s AND seq > %s ORDER BY seq LIMIT 1000"
 )
 _FIX: Final = "restore a backup made before, or erase the session"
 
@@ -39,29 +41,29 @@ def _links(db: Connection, at: tuple[str, str, str]) -> Iterator[tuple[Any, ...]
 
 def _first_broken(links: Iterator[tuple[Any, ...]], head: Sequence[Any]) -> tuple[int, str] | None:
     last, end, *sums = head
-    link, seq, messages, total = codec.START, 0, 0, 0
-    for number, hash, salt, id, full, body, tokens, tags in links:
+    link, seq, newest, tokens, times = codec.START, 0, 0, 0, list[int]()
+    for number, hash, position, salt, id, full, body, count, tags in links:
         seq += 1
         if number != seq:
             return seq, f"message {seq} is missing"
         if salt is not None:
-            name = _readable(id, full, body, tags)
-            if name is None or codec.chained(link, salt, name, body) != hash:
+            message = _read(id, full, body, tags)
+            if message is None or codec.chained(link, salt, message.id, body) != hash:
                 return seq, f"message {seq} is not as it was written"
-            messages += 1
-            total += tokens
-        link = hash
+            tokens += count
+            times.append(codec.micros(message.at or codec.EPOCH))
+        link, newest = hash, position
     if (seq, link) != (last, end):
         return seq, "messages are missing at the end of the session"
-    return None if [messages, total] == sums else (seq, "the session's totals do not fit its messages")
+    totals = [newest, len(times), tokens, *((times[0], times[-1]) if times else (None, None))]
+    return None if totals == sums else (seq, "the session's totals do not fit its messages")
 
 
-def _readable(id: str, full: bytes | None, body: bytes, tags: bytes | None) -> str | None:
-    """The id of a message; None where that, the message or its tags can't be read."""
+def _read(id: str, full: bytes | None, body: bytes, tags: bytes | None) -> Message | None:
+    """The message; None where it, its id or its tags can't be read."""
     try:
-        name: str = codec.from_bytes(full)[3] if full else id
-        codec.decode(name, body)
+        message = codec.decode(codec.from_bytes(full)[3] if full else id, body)
         tagged = tags is None or isinstance(codec.from_bytes(tags), dict)
     except (StoreError, *codec.DAMAGE):
         return None
-    return name if tagged else None
+    return message if tagged else None

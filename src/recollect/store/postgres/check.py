@@ -2,42 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from recollect.errors import StoreError, StoreUnavailable
+from recollect.store import codec
+from recollect.store.postgres import jobs, records
 from recollect.store.postgres.chain import verified
 from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.database import Database
+from recollect.store.postgres.items import shown
 from recollect.store.postgres.keys import key
+from recollect.store.postgres.migrate import migrations
 from recollect.store.postgres.reindex import pages, tenants, texts_of, unindexed, unindexed_lengths
 from recollect.store.values import Finding, Item
 from recollect.types import Scope
 
 _ROLE: Final = "SELECT current_user FROM pg_roles WHERE rolname = current_user AND (rolsuper OR rolbypassrls)"
+_VERSION: Final = "SELECT max(number) FROM recollect.migrations"
 _UNWALLED: Final = (
     "SELECT relname FROM pg_class WHERE relnamespace = 'recollect'::regnamespace AND relkind = 'r'"
     " AND relname IN ('sessions', 'messages', 'records', 'items', 'words', 'vectors', 'jobs')"
     " AND NOT (relrowsecurity AND relforcerowsecurity)"
 )
-_LENGTHS: Final = "SELECT position, length FROM recollect.items WHERE tenant = %s AND position = ANY(%s)"
+_SHOWN: Final = (
+    "SELECT position, at, role, tags::text, sources, length, wordless FROM recollect.items"
+    " WHERE tenant = %s AND position = ANY(%s)"
+)
 _WRONG: Final = (
     "SELECT position FROM unnest(%(positions)s::bigint[], %(pieces)s::integer[], %(texts)s::text[])"
     " AS want (position, piece, words)"
     " FULL JOIN (SELECT * FROM recollect.words WHERE tenant = %(tenant)s AND position = ANY(%(all)s)) AS have"
     " USING (position, piece) WHERE want.words::tsvector IS DISTINCT FROM have.words"
 )
+_EVERY_VECTOR: Final = "SELECT max(pg_column_size(vector)) FROM recollect.vectors WHERE tenant = %s"
+"""Read for the server to find pages of it that are damaged."""
 _REINDEX: Final = "run reindex"
+_RESTORE: Final = "restore a backup"
 
 
 def check(database: Database) -> list[Finding]:
     """Everything that was found."""
-    found = database.read(None, lambda db: [*_engine(db), *_schema(db), *_nearest(db)])
-    for tenant in tenants(database):
-        found += database.read(tenant, partial(_log, tenant=tenant), at_a_moment=True)
-        found += _index(database, tenant)
+    found = database.read(None, lambda db: [*_engine(db), *_schema(db)])
+    found += _told("index", lambda: database.read(None, _nearest))
+    try:
+        every = tenants(database)
+    except StoreUnavailable:
+        raise
+    except StoreError as error:
+        return [*found, Finding("file", f"whose things there are can't be read: {error}", fix=_RESTORE)]
+    for tenant in every:
+        for part, look in _PARTS.items():
+            found += _told(part, partial(look, database, tenant), Scope(tenant))
     return found
+
+
+def _told(part: _Part, look: Callable[[], Iterable[Finding]], scope: Scope | None = None) -> list[Finding]:
+    """What a look at a part finds; that it can't be read, where that is so."""
+    try:
+        return list(look())
+    except StoreUnavailable:
+        raise
+    except (StoreError, *codec.DAMAGE) as error:
+        return [Finding(part, f"it can't be read: {error}", scope, fix=_RESTORE)]
 
 
 def _engine(db: Connection) -> Iterator[Finding]:
@@ -50,35 +79,43 @@ def _engine(db: Connection) -> Iterator[Finding]:
 
 
 def _schema(db: Connection) -> Iterator[Finding]:
+    ((now,),), known = db.ask(_VERSION), migrations()[-1].number
+    if now != known:
+        problem = f"another process has brought it to schema {now}, this version of Recollect knows {known}"
+        yield Finding("schema", problem, fix="restart this process with the version that the other one has")
     for (table,) in db.ask(_UNWALLED):
         yield Finding("schema", f"row-level security is off for table {table!r}", fix="turn it on, and force it")
 
 
-def _nearest(db: Connection) -> Iterator[Finding]:
-    for length in unindexed_lengths(db):
-        yield Finding("index", f"tenant-wide search over vectors of {length} numbers has no index", fix=_REINDEX)
+def _nearest(db: Connection) -> list[Finding]:
+    return [
+        Finding("index", f"tenant-wide search over vectors of {length} numbers has no index", fix=_REINDEX)
+        for length in unindexed_lengths(db)
+    ]
 
 
-def _log(db: Connection, tenant: str) -> list[Finding]:
-    return list(verified(db, Scope(tenant)))
+def _log(database: Database, tenant: str) -> list[Finding]:
+    return database.read(tenant, lambda db: list(verified(db, Scope(tenant))), at_a_moment=True)
+
+
+def _records(database: Database, tenant: str) -> Iterator[Finding]:
+    for position in database.read(tenant, partial(records.damaged, tenant=tenant), at_a_moment=True):
+        yield Finding("records", f"position {position} is damaged", Scope(tenant), fix="erase the record")
+
+
+def _jobs(database: Database, tenant: str) -> Iterator[Finding]:
+    for position in database.read(tenant, partial(jobs.damaged, tenant=tenant)):
+        yield Finding("jobs", f"position {position} is damaged", Scope(tenant), fix="enqueue the job again")
 
 
 def _index(database: Database, tenant: str) -> Iterator[Finding]:
-    try:
-        for item in database.read(tenant, partial(unindexed, tenant=tenant)):
-            yield Finding("index", f"message {item.id!r} is not in the index", item.scope, fix=_REINDEX)
-        yield from _words(database, tenant)
-    except StoreUnavailable:
-        raise
-    except StoreError as error:
-        yield Finding("index", f"it can't be read: {error}", Scope(tenant), fix="restore a backup")
-
-
-def _words(database: Database, tenant: str) -> Iterator[Finding]:
+    for item in database.read(tenant, partial(unindexed, tenant=tenant)):
+        yield Finding("index", f"message {item.id!r} is not in the index", item.scope, fix=_REINDEX)
     after = 0
     while page := database.read(tenant, partial(_page, tenant=tenant, after=after), at_a_moment=True):
         after, found = page
         yield from found
+    database.find(tenant, _EVERY_VECTOR, (key(tenant),))
 
 
 def _page(db: Connection, tenant: str, after: int) -> tuple[int, list[Finding]] | None:
@@ -87,7 +124,7 @@ def _page(db: Connection, tenant: str, after: int) -> tuple[int, list[Finding]] 
         return None
     wrong = _wrong(db, tenant, items)
     found = [
-        Finding("index", f"the words of {item.kind} {item.id!r} are not those of its text", item.scope, fix=_REINDEX)
+        Finding("index", f"{item.kind} {item.id!r} is found by what it does not say", item.scope, fix=_REINDEX)
         for item in items
         if item.position in wrong
     ]
@@ -99,6 +136,16 @@ def _wrong(db: Connection, tenant: str, items: list[Item]) -> set[int]:
     flat = [(position, piece, text) for position, (_, texts) in wanted.items() for piece, text in enumerate(texts)]
     known = {"tenant": key(tenant), "all": list(wanted), "positions": [one[0] for one in flat]}
     known |= {"pieces": [one[1] for one in flat], "texts": [one[2] for one in flat]}
-    lengths = db.ask(_LENGTHS, (key(tenant), list(wanted)))
-    wrong = {position for position, length in lengths if wanted[position][0] != length}
+    rows = db.ask(_SHOWN, (key(tenant), list(wanted)))
+    seen = {(*row[:4], json.dumps(row[4]), *row[5:]) for row in rows}
+    wrong = {item.position for item in items if shown(item, wanted[item.position][0]) not in seen}
     return wrong | {position for (position,) in db.ask(_WRONG, known)}
+
+
+_Part: TypeAlias = Literal["log", "records", "jobs", "index"]
+_PARTS: Final[Mapping[_Part, Callable[[Database, str], Iterable[Finding]]]] = {
+    "log": _log,
+    "records": _records,
+    "jobs": _jobs,
+    "index": _index,
+}

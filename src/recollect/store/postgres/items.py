@@ -78,9 +78,13 @@ def _row(prepared: Prepared) -> tuple[Any, ...]:
     item = prepared.item
     assert item.scope is not None
     full = names(item.scope.tenant, item.scope.user, item.scope.session, item.kind, item.id)
-    shown = (_micros(item.at), item.role, tag_text(item.metadata), json.dumps(keys(item.sources)))
-    found = (len(prepared.words), not item.text, prepared.body, full)
-    return (key(item.kind), key(item.id), item.position, *shown, *found)
+    return (key(item.kind), key(item.id), *shown(item, len(prepared.words)), prepared.body, full)
+
+
+def shown(item: Item, length: int) -> tuple[Any, ...]:
+    """Position, time, role, tags, sources, number of words and whether it has no text: what an item is found by."""
+    sources = json.dumps(keys(item.sources))
+    return item.position, _micros(item.at), item.role, tag_text(item.metadata), sources, length, not item.text
 
 
 def item_from(tenant: str, row: Sequence[Any]) -> Item:
@@ -88,7 +92,7 @@ def item_from(tenant: str, row: Sequence[Any]) -> Item:
     *found, position, full, body, message, tags = row
     where, kind, id = spelled(tenant, found, full)
     if kind == MESSAGE:
-        decoded = codec.decode(id, message)
+        decoded = codec.decode(id, message or b"")
         return item_of(tagged(decoded, codec.from_bytes(tags)) if tags else decoded, where, position)
     return codec.decode_item(body, kind=kind, id=id, scope=where, position=position)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from recollect.errors import StoreError
 from recollect.store import codec, queue
 from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.database import Database
@@ -78,6 +79,20 @@ class PostgresJobs:
     def revive(self, scope: Scope) -> int:
         now = self._database.clock()
         return self._database.write(scope, lambda db: queue.revive(_Rows(db, now), _inside(db, scope, "dead", None)))
+
+
+def damaged(db: Connection, tenant: str) -> list[int]:
+    """The positions of the tenant's jobs that can't be read."""
+    condition, known = inside(Scope(tenant), "jobs")
+    rows = db.ask(" ".join((_COLUMNS, condition, "ORDER BY id")), known)
+    return [row[6] for row in rows if not _is_whole(row)]
+
+
+def _is_whole(row: Sequence[Any]) -> bool:
+    try:
+        return _job(row).kind != ""
+    except (StoreError, *codec.DAMAGE):
+        return False
 
 
 def _enqueue(db: Connection, scope: Scope, jobs: Iterable[Job], now: datetime) -> list[Job]:

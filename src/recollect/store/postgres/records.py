@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from recollect.errors import StoreError
 from recollect.store import checks, codec, rules
 from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.database import Database
@@ -18,6 +19,8 @@ _COLUMNS: Final = (
     "SELECT owner, session, id, kind, key, names, position, superseded_at, superseded_by, body"
     " FROM recollect.records WHERE"
 )
+_EVERY: Final = _COLUMNS.replace(" FROM", ", valid_from, valid_to, sources FROM")
+_PAGE: Final = " ".join((_EVERY, "tenant = %s AND position > %s ORDER BY position LIMIT 500"))
 _PUT: Final = (
     "INSERT INTO recollect.records"
     " (tenant, owner, session, id, kind, key, position, valid_from, valid_to, sources, body, names)"
@@ -100,6 +103,28 @@ class PostgresRecords:
         return [_record(scope, row) for row in self._database.find(scope.tenant, query, known)]
 
 
+def damaged(db: Connection, tenant: str) -> list[int]:
+    """The positions of the tenant's records that can't be read, or are found by what they do not say."""
+    found, after = list[int](), 0
+    while page := db.ask(_PAGE, (key(tenant), after)):
+        after = page[-1][6]
+        found += [row[6] for row in page if not _is_whole(tenant, *row)]
+    return found
+
+
+def _is_whole(tenant: str, *row: Any) -> bool:
+    try:
+        record = _record(Scope(tenant), row[:-3])
+    except (StoreError, *codec.DAMAGE):
+        return False
+    return row[-3:] == _found_by(record)
+
+
+def _found_by(record: Record) -> tuple[int | None, int | None, list[str]]:
+    since, until = (None if time is None else codec.micros(time) for time in (record.valid_from, record.valid_to))
+    return since, until, keys(record.sources)
+
+
 def _identified(record: Record) -> Record:
     named_record = record if record.id else dataclasses.replace(record, id=codec.new_id())
     codec.encode_record(named_record)
@@ -113,10 +138,9 @@ def _put(db: Connection, scope: Scope, record: Record, now: datetime) -> Record:
         return known
     ((position,),) = db.ask(_NEXT)
     kept = rules.recorded(record, scope, position, now)
-    times = (None if time is None else codec.micros(time) for time in (kept.valid_from, kept.valid_to))
     full = names(scope.tenant, scope.user, scope.session, kept.id, kept.kind, kept.key)
-    own = (key(kept.id), key(kept.kind), key(kept.key), position, *times)
-    db.later(_PUT, (*place(scope), *own, keys(kept.sources), codec.encode_record(kept), full))
+    own = (key(kept.id), key(kept.kind), key(kept.key), position, *_found_by(kept))
+    db.later(_PUT, (*place(scope), *own, codec.encode_record(kept), full))
     return kept
 
 

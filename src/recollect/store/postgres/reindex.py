@@ -10,7 +10,7 @@ from recollect.store import codec
 from recollect.store.postgres.append import ENTRIES, entry_from
 from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.database import Database
-from recollect.store.postgres.items import COLUMNS, SOURCE, Prepared, insert, insert_words, item_from
+from recollect.store.postgres.items import COLUMNS, SOURCE, Prepared, insert, insert_words, item_from, shown
 from recollect.store.postgres.keys import key, place
 from recollect.store.postgres.lexemes import pieces
 from recollect.store.postgres.vectors import EXACT
@@ -46,9 +46,12 @@ _PAGE: Final = "".join(
     ("SELECT", COLUMNS, SOURCE, "items.tenant = %s AND items.position > %s ORDER BY items.position LIMIT %s")
 )
 _FORGET: Final = "DELETE FROM recollect.words WHERE tenant = %s AND position = ANY(%s)"
-_MEASURE: Final = (
-    "UPDATE recollect.items SET length = new.length, wordless = new.wordless"
-    " FROM unnest(%s::bigint[], %s::integer[], %s::boolean[]) AS new (position, length, wordless)"
+_SHOW: Final = (
+    "UPDATE recollect.items SET at = new.at, role = new.role, tags = new.tags::bigint[],"
+    " sources = ARRAY(SELECT jsonb_array_elements_text(new.sources::jsonb)),"
+    " length = new.length, wordless = new.wordless"
+    " FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::integer[], %s::boolean[])"
+    " AS new (position, at, role, tags, sources, length, wordless)"
     " WHERE items.tenant = %s AND items.position = new.position"
 )
 # A reindex that was interrupted leaves an index that is not valid.
@@ -138,7 +141,8 @@ def _rewrite(db: Connection, tenant: str, after: int) -> tuple[int, int] | None:
     positions = [item.position for item in items]
     db.later(_FORGET, (key(tenant), positions))
     found = [texts_of(item) for item in items]
-    db.later(_MEASURE, (positions, [length for length, _ in found], [not i.text for i in items], key(tenant)))
+    rows = [shown(item, length) for item, (length, _) in zip(items, found, strict=True)]
+    db.later(_SHOW, (*map(list, zip(*rows, strict=True)), key(tenant)))
     insert_words(db, tenant, {position: texts for position, (_, texts) in zip(positions, found, strict=True)})
     return positions[-1], sum(1 for length, _ in found if length)
 

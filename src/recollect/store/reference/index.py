@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from recollect.recent import remembered
 from recollect.store import checks, codec
 from recollect.store.reference.state import ItemKey, State, Tables
 from recollect.store.values import ANY, Filter, Item, Match
@@ -56,8 +57,7 @@ class ReferenceIndex:
         asked = query_words(text)
         with self._state.reading() as tables:
             found = _within(tables, scope, where)
-        texts = [Counter(words(item.text)) for item in found]
-        scores = _bm25(asked, texts)
+        scores = _bm25(asked, [_counted(item.text) for item in found])
         best = _best(k, [(item, score) for item, score in zip(found, scores, strict=True) if score > 0])
         return [Match(item.scope, item.kind, item.id, score) for item, score in best if item.scope is not None]
 
@@ -151,6 +151,11 @@ def _within(tables: Tables, scope: Scope, where: Filter) -> list[Item]:
 
 def _of_kind(tables: Tables, scope: Scope, kind: str) -> list[Item]:
     return [item for item in _within(tables, scope, ANY) if item.kind == kind]
+
+
+@remembered(10_000)
+def _counted(text: str) -> Counter[str]:
+    return Counter(words(text))
 
 
 def _bm25(asked: Sequence[str], texts: list[Counter[str]]) -> list[float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import heapq
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -64,8 +65,10 @@ class ReferenceLog:
         checks.check_session(scope)
         checks.check_range(after, until, limit)
         with self._state.reading() as tables:
-            found = [e for e in _entries(tables, scope) if after < e.seq and (until is None or e.seq <= until)]
-        return (found[::-1] if reverse else found)[:limit]
+            places = tables.sessions.get(scope, ())
+        seqs = range(after + 1, len(places) + 1 if until is None else min(until, len(places)) + 1)
+        kept = ((seq, places[seq - 1]) for seq in (reversed(seqs) if reverse else seqs))
+        return [*itertools.islice((_entry(scope, *place) for place in kept if place[1].message is not None), limit)]
 
     def openings(self, sessions: Sequence[Scope], limit: int) -> list[list[Entry]]:
         return [self.read(scope, limit=limit) for scope in sessions]

@@ -29,6 +29,12 @@ _LOST: Final = (
     "SELECT DISTINCT session FROM message"
     " WHERE session NOT IN (SELECT scope.id FROM scope JOIN session ON session.scope = scope.id)"
 )
+_ASTRAY: Final = (
+    "SELECT id FROM scope WHERE"
+    " (tenant, user, '') NOT IN (SELECT tenant, user, session FROM scope AS owner WHERE owner.id = scope.user_id)"
+    " OR (tenant, '', '') NOT IN (SELECT tenant, user, session FROM scope AS owner WHERE owner.id = scope.tenant_id)"
+)
+"""Scopes that do not lie in the user and tenant that they are named by: who asks for these would not find them."""
 _JOBS: Final = "SELECT position, payload, kind, key, state, attempts, worker, since, due, error FROM job"
 _SEEN: Final = "CREATE VIRTUAL TABLE temp.seen USING fts5vocab('main', 'words', 'instance')"
 _SHOULD: Final = (
@@ -75,6 +81,8 @@ def broken_sessions(db: apsw.Connection) -> Iterator[Finding]:
             yield Finding("log", str(error), fix="restore a backup")
     for (session,) in list(db.execute(_LOST)):
         yield Finding("log", f"messages belong to session number {session}, which is gone", fix="restore a backup")
+    for (id,) in list(db.execute(_ASTRAY)):
+        yield Finding("log", f"scope number {id} does not lie in the one that it is named by", fix="restore a backup")
 
 
 def words_outdated(db: apsw.Connection) -> bool:

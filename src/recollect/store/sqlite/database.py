@@ -15,7 +15,7 @@ from recollect.store.sqlite import errors, scopes
 from recollect.store.sqlite.change import Change
 from recollect.store.sqlite.connections import BUSY_MS, Connection, Connections, Held
 from recollect.store.sqlite.files import Files
-from recollect.store.sqlite.migrate import migrate
+from recollect.store.sqlite.migrate import check_unchanged, migrate
 from recollect.store.sqlite.writers import Request, Writers
 from recollect.types import Scope
 
@@ -247,6 +247,7 @@ class Database:
         change = Change(self._cursor, self.clock, self._places)
         change.position = max(change.position, self._seen_to)
         if change.epoch != self._epoch or len(self._places) > MAX_SCOPES:
+            check_unchanged(change.db, self.path)
             self._places.clear()
             self._epoch = change.epoch
         return change

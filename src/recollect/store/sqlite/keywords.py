@@ -27,6 +27,8 @@ LAG: Final = 256
 """How many positions the index may be behind."""
 FEW, PART = 256, 100
 """Up to so many texts, or that part of all positions, words leave the index one by one."""
+LONG: Final = 1_000
+"""A longer text counts as one more for every so many letters."""
 TOLD: Final = 500
 """After how many positions it is told how far the index has got."""
 
@@ -117,12 +119,13 @@ def take_out(change: Change) -> None:
     gone, change.gone = change.gone, []
     texts = [(at, _tokens(*place, kind), _words(kind, id, body)) for at, place, kind, id, body in gone]
     known = sorted(row for row in texts if row[2])
+    much = sum(1 + len(text or "") // LONG for *_, text in known)
     if any(text is None for *_, text in texts):
         rebuild(change)
-    elif len(known) <= max(FEW, change.position // PART):
+    elif much <= max(FEW, change.position // PART):
         change.db.executemany(_REMOVE, known)
         change.removed.update(word for *_, text in known for word in (text or "").split())
-    elif 2 * len(known) > change.db.execute(_HELD).get:
+    elif 2 * much > change.db.execute(_HELD).get:
         rebuild(change)
     else:
         change.db.execute(_MARK_ONLY)

@@ -14,6 +14,8 @@ APPLICATION: Final = 0x52434C54
 """Marks a file as ours."""
 
 _RECORDS: Final = "CREATE TABLE migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT"
+_TELL: Final = "UPDATE counter SET epoch = epoch + 1"
+"""Has those that have the file open look at its schema before they write."""
 
 
 def migrations() -> tuple[Migration, ...]:
@@ -47,6 +49,15 @@ def check_version(db: apsw.Connection, path: str) -> None:
         )
 
 
+def check_unchanged(db: apsw.Connection, path: str) -> None:
+    """Raises where another process has brought the file to another schema since this one opened it."""
+    if (now := version(db)) != (known := migrations()[-1].number):
+        raise MigrationError(
+            f"another process has brought {path} to schema {now}, this version of Recollect knows {known}: "
+            "restart this process with the version that the other one has"
+        )
+
+
 def _check_ours(db: apsw.Connection, path: str) -> None:
     if db.pragma("application_id") == APPLICATION:
         return
@@ -69,6 +80,7 @@ def _step(db: apsw.Connection, step: Migration) -> None:
                 db.pragma("application_id", APPLICATION)
                 db.execute(_RECORDS)
             db.execute(step.sql)
+            db.execute(_TELL)
             db.execute("INSERT INTO migration VALUES (?, ?)", (step.number, step.name))
         db.execute("COMMIT")
     except BaseException:
