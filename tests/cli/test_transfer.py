@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Memory, Scope
+from recollect import Memory, Scope, imports
+from recollect.cli import importing
 from recollect.store import Record
 
 from .conftest import Run, parsed
@@ -25,13 +26,19 @@ def test_what_is_exported_can_be_imported_as_it_was(trip: Run, home: Path) -> No
     assert "Oslo" in trip("facts", "--store", "other.db").stdout
 
 
+def test_help_names_every_format() -> None:
+    assert ", ".join(imports.FORMATS) == importing.FORMATS
+
+
 def test_memories_of_several_users_stay_theirs(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     memories = [{"id": f"m{n}", "memory": said, "user_id": user} for n, (user, said) in enumerate(
         [("ada", "Lives in Oslo"), ("eve", "Has diabetes")]
     )]  # fmt: skip
     (home / "mem0.json").write_text(json.dumps({"results": memories}))
     monkeypatch.setenv("RECOLLECT_USER", "ada")
-    assert run("import", "mem0.json").stdout.endswith("Kept for eve: see what is theirs with --user.\n")
+    assert run("import", "mem0.json").stdout == (
+        "New: 2 facts; here already: 0. See them with: recollect facts\nKept for eve: see what is theirs with --user.\n"
+    )
     for user, said in (("ada", "Lives in Oslo"), ("eve", "Has diabetes")):
         assert [fact["value"] for fact in parsed(run, "facts", "--user", user)] == [said]
     run("import", "mem0.json", "--user", "ada", "--store", "one.db")
@@ -89,9 +96,7 @@ def test_everyone_is_exported_and_imported(trip: Run, home: Path) -> None:
 def test_a_user_with_documents_alone_is_exported(run: Run, home: Path) -> None:
     run("documents", "add", "-", "--name", "note", said="Tea.")
     lines = run("export").stdout
-    assert run("import", "-", "--store", "other.db", said=lines).stdout.startswith(
-        "New: 0 messages of 0 conversations, 1 document; here already: "
-    )
+    assert run("import", "-", "--store", "other.db", said=lines).stdout.startswith("New: 1 document; here already: ")
     assert run("export", "--store", "other.db").stdout == lines
     theirs = json.dumps({**json.loads(lines), "user": "eve"})
     assert "Kept for eve" in run("import", "-", "--store", "other.db", said=theirs).stdout

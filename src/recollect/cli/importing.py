@@ -16,12 +16,13 @@ import typer
 from recollect.cli.shell import Json, User, Where, again, given, login, remembering, telling_errors
 from recollect.cli.terminal import bar, counted, err, machine, note, say
 from recollect.errors import ConfigError
-from recollect.imports import FORMATS, Read, Skipped, read
 
 if TYPE_CHECKING:
     from recollect.backfill import Backfilled
+    from recollect.imports import Read
     from recollect.memory import Memory
 
+FORMATS: Final = "recollect, chatgpt, claude, mem0, langchain, openai"
 SHOWN: Final = 10
 """How many skipped things are listed one by one."""
 TAKEN: Final = ("messages", "facts", "known", "documents", "excerpts", "others")
@@ -30,9 +31,7 @@ TAKEN: Final = ("messages", "facts", "known", "documents", "excerpts", "others")
 def bring(
     context: typer.Context,
     file: Annotated[Path, typer.Argument(help="An export file or archive; - reads one from stdin.")],
-    format: Annotated[
-        str | None, typer.Option(help=f"One of {', '.join(FORMATS)}.", show_default="told by the file")
-    ] = None,
+    format: Annotated[str | None, typer.Option(help=f"One of {FORMATS}.", show_default="told by the file")] = None,
     store: Where = None,
     user: User = None,
     as_json: Json = False,
@@ -47,6 +46,8 @@ def bring(
 
     Example: recollect import chats.jsonl --format openai --user ada
     """
+    from recollect.imports import read
+
     only, users = user if given(context, "user") else None, set[str]()
     with telling_errors(), _file(file) as found:
         with err.status("Reading"):
@@ -61,7 +62,7 @@ def bring(
     if as_json:
         machine(dataclasses.asdict(done))
     else:
-        _tell(done, [] if only else sorted(users - {user or login()}), again("stats"))
+        _tell(done, [] if only else sorted(users - {user or login()}))
     if done.skipped and not any(getattr(done, name) for name in TAKEN):
         raise typer.Exit(1)
 
@@ -82,12 +83,14 @@ def _file(file: Path) -> Iterator[Path]:
             raise ConfigError(str(error).replace(str(copy), "stdin")) from error
 
 
-def _tell(done: Backfilled, others: list[str], next: str) -> None:
+def _tell(done: Backfilled, others: list[str]) -> None:
     more = {"fact": done.facts, "document": done.documents, "excerpt": done.excerpts, "other thing": done.others}
-    also = "".join(f", {counted(number, name)}" for name, number in more.items() if number)
-    said = f"{counted(done.messages, 'message')} of {counted(done.sessions, 'conversation')}"
-    after = f" See them with: {next}" if done.sessions else ""
-    say(f"New: {said}{also}; here already: {done.known:,}.{after}")
+    new = [counted(number, name) for name, number in more.items() if number]
+    if done.sessions or not new:
+        new.insert(0, f"{counted(done.messages, 'message')} of {counted(done.sessions, 'conversation')}")
+    next = again("stats") if done.sessions else again("facts") if done.facts else ""
+    after = f" See them with: {next}" if next else ""
+    say(f"New: {', '.join(new)}; here already: {done.known:,}.{after}")
     if others:
         rest = ", …" if len(others) > SHOWN else ""
         say(f"Kept for {', '.join(others[:SHOWN])}{rest}: see what is theirs with --user.")
@@ -106,6 +109,8 @@ def _kept(memory: Memory, found: Iterator[Read], total: int, user: str | None) -
 
 def _owned(found: Iterator[Read], owner: str, users: set[str]) -> Iterator[Read]:
     """The same, with `owner` as the user where the export names none; adds all users to `users`."""
+    from recollect.imports import Skipped
+
     for item in found:
         if isinstance(item, Skipped):
             yield item
