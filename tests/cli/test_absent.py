@@ -14,7 +14,7 @@ STATS = "see the others with `recollect stats`"
     [
         (("history",), STATS), (("summary",), STATS), (("forget",), STATS), (("facts",), STATS),
         (("search", "sister", "--here"), STATS), (("recall", "sister", "--here"), STATS),
-        (("context",), "give a question, or name another by"),
+        (("context",), "give a question, or name another with"),
     ],
 )  # fmt: skip
 def test_a_session_that_is_not_there_is_told_with_one_like_it(

@@ -271,7 +271,7 @@ def reply(error: Exception, path: str = "") -> Response:
             "this service has only /v1/chat/completions and /v1/models of OpenAI's API: have the client use those"
         )
     elif path.startswith("/v1/") and isinstance(error, errors.BudgetTooSmall):
-        body["next"] = "send less or in parts, or have the service set RECOLLECT_CONTEXT_BUDGET higher"
+        body["next"] = "send it shorter or in parts, or have the service set RECOLLECT_CONTEXT_BUDGET higher"
     if path.startswith("/v1/models"):
         body["next"] = body["next"].removeprefix(KEPT)
     openai = astray or path.startswith("/v1/")
