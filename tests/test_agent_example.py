@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -44,42 +45,47 @@ def scripted(request: Any) -> Message:
 ADDRESS = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL", "ollama": "OLLAMA_HOST"}
 
 
-def environment(provider: Provider, style: str = "openai") -> dict[str, str]:
-    return {
-        **os.environ,
-        "RECOLLECT_MODEL": f"{style}:test-model",
-        "RECOLLECT_EMBEDDER": "hash:64",
-        ADDRESS[style]: provider.url,
-        "OPENAI_API_KEY": "none",
-    }
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_EMBEDDER", "hash:64")
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+
+
+def use(provider: Provider, monkeypatch: pytest.MonkeyPatch, style: str = "openai") -> None:
+    monkeypatch.setenv("RECOLLECT_MODEL", f"{style}:test-model")
+    monkeypatch.setenv(ADDRESS[style], provider.url)
+
+
+def ask(folder: Path, question: str) -> str:
+    """The agent's answer, from a program that has just been loaded."""
+    answer: str = runpy.run_path(str(AGENT))["main"](str(folder / "m.db"), question)
+    return answer
+
+
+def test_it_is_a_program_that_prints_its_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Provider("openai", scripted, limit=8_000) as provider:
+        use(provider, monkeypatch)
+        command = [sys.executable, str(AGENT), str(tmp_path / "m.db"), "What is 12 * 31?"]
+        assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "It is 372.\n"
 
 
 @pytest.mark.parametrize("style", ADDRESS)
-def test_it_answers_with_tools_and_remembers(tmp_path: Path, style: Any) -> None:
+def test_it_answers_with_tools_and_remembers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, style: Any) -> None:
     with Provider(style, scripted, limit=8_000) as provider:
+        use(provider, monkeypatch, style)
         for question in ("What is 12 * 31?", "And again?"):
-            done = subprocess.run(
-                [sys.executable, str(AGENT), str(tmp_path / "m.db"), question],
-                env=environment(provider, style), capture_output=True, text=True, check=True,
-            )  # fmt: skip
-            assert done.stdout.strip() == "It is 372."
+            assert ask(tmp_path, question) == "It is 372."
         assert all(request.status == 200 for request in provider.requests)
         assert "What is 12 * 31?" in str(provider.requests[-1].body)
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 4])
-def test_killed_after_any_step_it_goes_on(tmp_path: Path, steps: int) -> None:
+def test_killed_after_any_step_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
     with Provider("openai", scripted, limit=8_000) as provider:
-        killed = subprocess.run(
-            [sys.executable, "-c", KILLED, str(tmp_path / "m.db"), "What is 12 * 31?", str(steps)],
-            env=environment(provider), capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert killed.returncode == -signal.SIGKILL
-        again = subprocess.run(
-            [sys.executable, str(AGENT), str(tmp_path / "m.db"), "And again?"],
-            env=environment(provider), capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        assert again.stdout.split("\n")[-2] == "It is 372."
+        use(provider, monkeypatch)
+        command = [sys.executable, "-c", KILLED, str(tmp_path / "m.db"), "What is 12 * 31?", str(steps)]
+        assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+        assert ask(tmp_path, "And again?") == "It is 372."
         assert all(request.status == 200 for request in provider.requests)
     with Memory.open(tmp_path / "m.db", embedder=None) as memory:
         history = memory.session("agent", user=os.environ.get("USER", "me")).history()
@@ -90,14 +96,11 @@ def test_killed_after_any_step_it_goes_on(tmp_path: Path, steps: int) -> None:
 
 
 @pytest.mark.parametrize(("limit", "words"), [(8_000, 20_000), (3_000, 4_000)])
-def test_it_goes_on_after_a_message_that_is_too_long(tmp_path: Path, limit: int, words: int) -> None:
+def test_it_goes_on_after_a_message_that_is_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int, words: int
+) -> None:
     """Too long for the budget, or for a model that takes less than the budget."""
     with Provider("openai", scripted, limit=limit) as provider:
-        said = [
-            subprocess.run(
-                [sys.executable, str(AGENT), str(tmp_path / "m.db"), question],
-                env=environment(provider), capture_output=True, text=True, check=True,
-            ).stdout
-            for question in ("word " * words, "What is 12 * 31?")
-        ]  # fmt: skip
-    assert said == ["That is too long for me to read at once: send it in parts.\n", "It is 372.\n"]
+        use(provider, monkeypatch)
+        said = [ask(tmp_path, question) for question in ("word " * words, "What is 12 * 31?")]
+    assert said == ["That is too long for me to read at once: send it in parts.", "It is 372."]

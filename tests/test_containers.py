@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 import yaml
+from typer.main import get_command
 
+from recollect.cli.app import app
 from tests.ports import free_port
 from tests.postgres import running
 
@@ -50,14 +52,15 @@ def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([RECOLLECT, *command], env=env, capture_output=True, text=True, check=False, timeout=120)
 
 
-def exists(command: list[str]) -> None:
-    """Each option of a command is one that its help names."""
-    words = [word for word in command if not word.startswith("-")]
-    said = subprocess.run([RECOLLECT, *words[:2], "--help"], capture_output=True, text=True, check=False)
-    if said.returncode:
-        said = subprocess.run([RECOLLECT, words[0], "--help"], capture_output=True, text=True, check=True)
-    for option in (word for word in command if word.startswith("--")):
-        assert option in said.stdout, (command, option)
+def exists(words: list[str]) -> None:
+    """Refuse a command or an option that the command line does not have."""
+    command: Any = get_command(app)
+    for word in words:
+        if word in getattr(command, "commands", {}):
+            command = command.commands[word]
+    options = {name for parameter in command.params for name in parameter.opts}
+    assert not hasattr(command, "commands"), words
+    assert {word for word in words if word.startswith("--")} <= options, words
 
 
 def test_the_commands_exist(compose: Any) -> None:

@@ -223,7 +223,7 @@ def test_nothing_can_be_erased_unless_it_is_enabled(memory: Memory) -> None:
     other = memory.session("trip", user="bob").add("user", "The code is banana.")
     with pytest.raises(ToolError, match="Unknown tool"):
         call(memory, "forget", message_ids=[said.id], session="trip")
-    with pytest.raises(ToolError, match="search_memory tells ids"):
+    with pytest.raises(ToolError, match="search_memory shows ids"):
         call(memory, "forget", erasure=True, message_ids=[other.id], session="trip")
     assert call(memory, "forget", erasure=True, message_ids=[said.id], session="trip")["messages"] == 1
     assert call(memory, "search_memory", query="code")["result"] == []

@@ -126,7 +126,7 @@ def test_who_pulls_the_default_model_is_told_how_old_messages_get_vectors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(models, "pull", lambda name, _: tmp_path / name)
-    assert run("models", "pull", "e5-small-v2").stdout.endswith("what is there already after: recollect reindex\n")
+    assert run("models", "pull", "e5-small-v2").stdout.endswith("For those already kept, run: recollect reindex\n")
     assert "reindex" not in run("models", "pull", "smollm2-135m").stdout
 
 

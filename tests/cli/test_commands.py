@@ -159,7 +159,7 @@ def test_a_context_can_be_shown_as_it_was(trip: Run) -> None:
     for asked in ("4", id):
         assert parsed(trip, "context", "--replay", asked, *here)["messages"] == before["messages"]
     assert (
-        "no message 'x' in the session trip: see the ids by" in trip("context", "--replay", "x", *here, code=1).stderr
+        "no message 'x' in the session trip: see the ids with" in trip("context", "--replay", "x", *here, code=1).stderr
     )
     assert "is not a user's" in trip("context", "--replay", "2", *here, code=1).stderr
     assert "leave those out" in trip("context", "Why?", "--replay", "4", *here, code=2).stderr
@@ -325,7 +325,7 @@ def test_stats_of_nobody_say_how_to_begin(trip: Run) -> None:
 def test_stats_without_a_context_say_why(trip: Run, other: tuple[str, ...]) -> None:
     shown = trip("stats", *other).stdout
     assert f"No context of the session {other[1]}: nothing was asked in it, or the budget is too small." in shown
-    assert "Name another by --session or --budget." in shown and "Tokens by section" not in shown
+    assert "Name another with --session or --budget." in shown and "Tokens by section" not in shown
 
 
 def test_the_version_is_that_of_the_package(run: Run) -> None:
@@ -389,7 +389,7 @@ def test_a_question_without_words_is_refused(trip: Run, command: list[str]) -> N
     [
         (["import", "nofile.json"], "give the path of a readable export file"),
         (["import", "-"], "give an export as JSON"),
-        (["documents", "add", "nofile.md"], "there is no file nofile.md: name one that is there, or pipe a text in"),
+        (["documents", "add", "nofile.md"], "there is no file nofile.md: name one that exists, or pipe a text in"),
         (["chat", "Hi", "--model", "nope:x"], "model 'nope:x' is not known"),
         (["remember", " ", "x"], "the key is empty"),
         (["tools", "add", "x", "--source", ""], "the source is empty"),
@@ -409,7 +409,7 @@ def test_history_and_search_are_narrowed_by_role_time_and_tag(run: Run) -> None:
     assert [one["id"] for one in parsed(run, "history", "--tag", "important=true")] == [answer]
     assert [one["id"] for one in parsed(run, "history", "--since", "2026-05-21")] == [answer]
     assert [one["id"] for one in parsed(run, "history", "--until", "2026-05-21")] == [mine]
-    assert "No message is like that." in run("history", "--tag", "topic=tea").stdout
+    assert "No message matches that." in run("history", "--tag", "topic=tea").stdout
     assert len(parsed(run, "search", "sister", "--role", "user")["hits"]) == 1
     assert parsed(run, "search", "sister", "--role", "assistant")["hits"] == []
     assert parsed(run, "search", "sister", "--since", "2026-05-21")["hits"] == []

@@ -99,7 +99,7 @@ def test_documents_that_are_found_by_words_alone_tell_how_to_find_them_by_meanin
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add = ("documents", "add", "-", "--name", "a", "--json")
-    hint = "by their meaning after: recollect models pull e5-small-v2 && recollect reindex\n"
+    hint = "by their meaning too, run: recollect models pull e5-small-v2 && recollect reindex\n"
     assert run(*add, said="Tea.").stderr.endswith(hint)
     monkeypatch.setenv("RECOLLECT_EMBEDDER", "none")
     assert run(*add, said="Tea.").stderr == ""

@@ -48,7 +48,7 @@ def test_a_message_of_another_session_is_told_with_it(trip: Run) -> None:
     first = parsed(trip, "history", "--session", "trip")[0]["id"]
     for command in (("forget", first, "--yes"), ("tag", first, "score=9")):
         told = trip(*command, code=1).stderr
-        assert f"no message '{first}' in the session default: it is in trip, name that by --session" in told
+        assert f"no message '{first}' in the session default: it is in trip, name that with --session" in told
 
 
 def test_forget_everything_leaves_nothing_of_the_user(trip: Run) -> None:
@@ -61,7 +61,9 @@ def test_forget_everything_leaves_nothing_of_the_user(trip: Run) -> None:
 
 def test_forget_wants_ids_or_everything(trip: Run) -> None:
     assert "not both" in trip("forget", "x", "--everything", "--yes", code=1).stderr
-    assert "leave it or --session out" in trip("forget", "--everything", "--session", "a", "--yes", code=1).stderr
+    assert (
+        "leave out either it or --session" in trip("forget", "--everything", "--session", "a", "--yes", code=1).stderr
+    )
     assert parsed(trip, "stats")["messages"] > 0
     assert "recollect stats" in trip("forget", "--session", "nothing", "--yes", code=1).stderr
 

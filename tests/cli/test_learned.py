@@ -47,7 +47,7 @@ def test_what_was_made_of_conversations_is_searched_by_its_kind(trip: Run) -> No
 
 def test_a_fact_can_begin_a_store_and_its_kind_is_told(run: Run) -> None:
     said = run("remember", "seat", "by the window", "--type", "preference").stdout
-    assert said == "Known of ada from now on. See all with: recollect facts\n"
+    assert said == "Known about ada from now on. See all with: recollect facts\n"
     assert "preference" in run("facts").stdout
 
 
@@ -64,7 +64,7 @@ def test_all_values_of_a_key_end_together(run: Run) -> None:
     for value in ("jazz", "green tea"):
         run("remember", "likes", value, "--type", "interest")
     run("remember", "likesome", "no")
-    assert run("remember", "likes", "--end").stdout == "No longer known of ada: likes:jazz, likes:green tea.\n"
+    assert run("remember", "likes", "--end").stdout == "No longer known about ada: likes:jazz, likes:green tea.\n"
     assert [fact["key"] for fact in parsed(run, "facts")] == ["likesome"]
 
 
@@ -85,7 +85,7 @@ def test_a_key_can_be_taken_from_the_table_to_end_its_fact(trip: Run) -> None:
         (("place", "Oslo", "--end"), 2, "give a value, or --end"),
         (("place", " "), 1, "ConfigError: the value is empty: give some text; nothing was kept\n"),
         (("place", "\udcff"), 1, "ConfigError: the value is not utf-8 text: convert it first; nothing was kept\n"),
-        (("seat", "--end"), 1, "NotFound: nothing is known under 'seat': see the keys by `recollect facts`;"),
+        (("seat", "--end"), 1, "NotFound: nothing is known under 'seat': see the keys with `recollect facts`;"),
         (("siste", "--end"), 1, "under 'siste': perhaps 'sister:nadia' or 'sister:nadia:place' is meant; nothing"),
     ],
 )
@@ -147,7 +147,7 @@ def test_what_is_no_tag_is_told_with_the_form_expected(trip: Run, wrong: str) ->
 def test_a_tag_that_cannot_be_set_is_told(trip: Run) -> None:
     id = parsed(trip, "history", "--session", "trip")[0]["id"]
     assert (
-        "no message 'x' in the session default: see the ids by `recollect history`"
+        "no message 'x' in the session default: see the ids with `recollect history`"
         in trip("tag", "x", "score=9", code=1).stderr
     )
     assert "score is 11" in trip("tag", id, "score=11", "--session", "trip", code=1).stderr

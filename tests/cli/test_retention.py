@@ -22,7 +22,7 @@ def test_what_is_too_old_is_shown_and_goes_when_the_answer_is_yes(old: Run) -> N
     assert "messages" in told.stderr and "3" in told.stderr and "2020-05-20" in told.stderr
     assert len(parsed(old, "history", "--session", "trip")) == 4
     told = old("retention", "messages", "--days", "90", said="y\n")
-    assert told.stdout.endswith("Gone for good: 3 messages, and 0 things kept beside.\n")
+    assert told.stdout.endswith("Gone for good: 3 messages, and 0 things kept with them.\n")
     assert [message["content"] for message in parsed(old, "history", "--session", "trip")] == ["And this is new."]
 
 
@@ -39,7 +39,7 @@ def test_it_is_of_one_user_unless_everyone_is_meant(old: Run) -> None:
     assert parsed(old, "retention", "messages", "--count", "0", "--yes")["messages"] == 3
     assert parsed(old, "stats", "--user", "bo")["messages"] == 1
     both = old("retention", "messages", "--count", "0", "--everyone", "--user", "eve", "--yes", code=1)
-    assert both.stderr == "ConfigError: --everyone is of all users: leave it or --user out; nothing was erased\n"
+    assert both.stderr == "ConfigError: --everyone means all users: leave out either it or --user; nothing was erased\n"
     assert parsed(old, "retention", "messages", "--count", "0", "--everyone", "--yes")["messages"] == 1
 
 

@@ -90,7 +90,7 @@ def test_everyone_is_exported_and_imported(trip: Run, home: Path) -> None:
     assert trip("export", "--everyone", "--store", "other.db").stdout == "".join(each)
     assert "Rome" in trip("facts", "--store", "other.db", "--user", "bo").stdout
     assert "leave --session out" in trip("export", "--everyone", "--session", "trip", code=1).stderr
-    assert "leave it or --user out" in trip("export", "--everyone", "--user", "bo", code=1).stderr
+    assert "leave out either it or --user" in trip("export", "--everyone", "--user", "bo", code=1).stderr
 
 
 def test_a_user_with_documents_alone_is_exported(run: Run, home: Path) -> None:
@@ -138,7 +138,7 @@ def test_an_export_of_nothing_fails_and_writes_nothing(
     trip: Run, home: Path, file: str, whose: tuple[str, ...], who: str
 ) -> None:
     failed = trip("export", file, *whose, code=1)
-    assert failed.stderr == f"NotFound: nothing was said by {who}: is another meant by --user, or another --store?\n"
+    assert failed.stderr == f"NotFound: nothing was said by {who}: did you mean another --user or another --store?\n"
     assert failed.stdout == ""
     assert not (home / "out.jsonl").exists()
 

@@ -69,7 +69,7 @@ def test_how_long_a_limit_of_the_model_holds_is_said_where_no_header_can_say_it(
     assert told(RateLimited("slow down", 3_599.5))["next"] == "try again in 3,600 seconds"
     assert told(RateLimited("slow down", 0))["next"] == "try again in 1 second"
     assert told(RateLimited("slow down"))["next"] == "try again in a moment"
-    assert "paid for" in told(RateLimited("no quota", passing=False))["next"]
+    assert "check the billing" in told(RateLimited("no quota", passing=False))["next"]
 
 
 def test_a_caller_that_comes_too_often_has_to_wait() -> None:
@@ -142,7 +142,7 @@ def test_a_compressed_body_is_refused_with_its_cause(path: str) -> None:
     with running() as service:
         sent = service.http.post(path, content=body, params=ADA, headers={**JSON, "content-encoding": "gzip"})
         assert (sent.status_code, sent.headers["accept-encoding"]) == (415, "identity")
-        assert "Content-Encoding: gzip, which is not read here" in sent.text
+        assert "Content-Encoding: gzip, which this service does not read" in sent.text
         assert "send it as it is, without Content-Encoding" in sent.text
         plain = service.http.get("/healthz", headers={"content-encoding": "Identity"})
         assert plain.status_code == 200

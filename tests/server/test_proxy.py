@@ -146,7 +146,7 @@ def test_a_client_whose_address_lacks_v1_is_told_so(proxy: Running) -> None:
 
 
 def test_a_client_that_wants_another_api_is_told_what_there_is(proxy: Running) -> None:
-    with pytest.raises(openai.NotFoundError, match="there are /v1/chat/completions and /v1/models"):
+    with pytest.raises(openai.NotFoundError, match="only /v1/chat/completions and /v1/models"):
         client(proxy).responses.create(model="recollect", input="Hello")
 
 

@@ -102,5 +102,5 @@ def test_a_message_over_the_budget_is_told_as_openai_tells_it_and_the_conversati
         with pytest.raises(openai.BadRequestError) as refused:
             ask(client(proxy), {"role": "user", "content": "word " * 30_000}, stream=stream)
         assert (refused.value.code, refused.value.type) == ("context_length_exceeded", "BudgetTooSmall")
-        assert "send that shorter or in parts" in str(refused.value) and "`budget`" not in str(refused.value)
+        assert "send it shorter or in parts" in str(refused.value) and "`budget`" not in str(refused.value)
         ask(client(proxy), HELLO)

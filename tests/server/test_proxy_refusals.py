@@ -106,7 +106,7 @@ def test_a_key_that_the_models_server_does_not_take_is_the_services_and_not_aske
         error = told(proxy, stream)
     assert error.status_code == 502
     assert provider.requests[0].problem in error.message
-    assert "have the service's key and model looked at" in error.message
+    assert "check the service's key and model" in error.message
     assert len(provider.requests) == 1
 
 

@@ -69,7 +69,9 @@ def test_a_file_that_was_deleted_makes_it_unready(tmp_path: Path, monkeypatch: p
         assert "moved, replaced or deleted" in gone.json()["detail"]
         refused = add(service, HELLO)
         assert (refused.status_code, refused.json()["detail"]) == (503, gone.json()["detail"])
-        assert refused.json()["next"].startswith("do what the detail asks for on the server (a restart opens the store")
+        assert refused.json()["next"].startswith(
+            "do what the detail asks for on the server (a restart reopens the store"
+        )
         assert service.http.get("/messages", params=ADA).status_code == 200
 
 

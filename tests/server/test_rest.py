@@ -225,17 +225,17 @@ def test_jobs_can_be_seen_and_revived(service: Running) -> None:
         ({"json": {"messages": [{"content": ""}]}}, "body.messages.0: it has no 'role'"),
         ({"json": {"message": [HELLO]}}, "messages"),
         ({"json": {"messages": [{"role": "user", "content": [CALL]}]}}, "type"),
-        ({"content": b"{", "headers": JSON}, "body.1: it is no JSON"),
-        ({"content": b'{"', "headers": JSON}, "it is no JSON: Unterminated string starting at this character"),
+        ({"content": b"{", "headers": JSON}, "body.1: it is not JSON"),
+        ({"content": b'{"', "headers": JSON}, "it is not JSON: Unterminated string starting at this character"),
         ({"json": {}}, "body.messages: it is missing"),
-        ({"content": b'{"messages": []}'}, "body: it is text that is not said to be JSON"),
+        ({"content": b'{"messages": []}'}, "body: it is text not marked as JSON"),
         ({"json": [HELLO]}, "body: it is a list, not a JSON object"),
         ({"json": {"messages": ["Hello."]}}, "body.messages.0: it is text, not a JSON object"),
         ({"json": {"messages": HELLO}}, "body.messages: it is an object, not a list"),
         ({"json": {"messages": [{**HELLO, "content": 5}]}}, "body.messages.0.content: it is a number, not text"),
         ({"json": {"messages": [{**HELLO, "text": "x"}]}}, "body.messages.0.text: there is no such field"),
         ({"json": {"messages": [HELLO], "sender": "x"}}, "body.sender: there is no such field"),
-        ({"params": {**ADA, "user": "a\0"}, "json": {"messages": [HELLO]}}, "query.user: it holds a NUL"),
+        ({"params": {**ADA, "user": "a\0"}, "json": {"messages": [HELLO]}}, "query.user: it contains a NUL"),
         ({"content": b"\xff\xfe", "headers": JSON}, "body"),
         ({"params": {}, "json": {**ADA, "messages": [HELLO]}}, "query.user: it is missing; query.session: it is"),
         ({"params": {**ADA, "sesion": "x"}, "json": {"messages": [HELLO]}}, "sesion"),
@@ -253,7 +253,7 @@ def test_bad_input_gets_an_error_that_names_it_and_keeps_nothing(service: Runnin
 
 def test_a_name_in_another_encoding_is_no_user(service: Running) -> None:
     refused = service.http.post("/messages?user=J%F6rg&session=trip", json={"messages": [HELLO]})
-    assert (refused.status_code, refused.json()["detail"]) == (400, "the address holds what is no UTF-8")
+    assert (refused.status_code, refused.json()["detail"]) == (400, "the address has bytes that are not UTF-8")
     assert service.http.get("/sessions").json()["items"] == []
 
 
@@ -347,7 +347,7 @@ def test_a_body_that_an_error_names_is_taken(service: Running, path: str, body: 
     assert (refused.status_code, refused.json()["next"]) == (422, f"send a body like {body}")
     assert service.http.post(path, params=ADA, content=body, headers=JSON).is_success
     nobody = service.http.post(path, json={**ADA, **json.loads(body)})
-    assert nobody.json()["next"] == f"name it in the address, as in {path}?user=…"
+    assert nobody.json()["next"] == f"add it to the address, as in {path}?user=…"
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def test_a_context_of_the_past_is_built_again(service: Running) -> None:
 def test_a_time_that_is_none_is_refused_with_an_example(service: Running) -> None:
     refused = service.http.get("/facts", params={**ADA, "as_of": "gestern"})
     assert refused.status_code == 422
-    assert refused.json()["detail"] == "query.as_of: 'gestern' is no time: give one such as 2026-05-01T12:00:00Z"
+    assert refused.json()["detail"] == "query.as_of: 'gestern' is not a time: give one such as 2026-05-01T12:00:00Z"
 
 
 def test_facts_are_remembered_and_superseded(service: Running) -> None:

@@ -83,7 +83,7 @@ def test_a_document_that_is_here_with_another_text_stays(service: Running) -> No
         ('{"user": "a", "session": "b", "message": {"role": "nobody"}}', "message: its 'role' is 'nobody'"),
         ('{"user": "a", "session": "b", "message": {"role": "user", "content": 5}}', "content: "),
         ('{"user": "a", "session": "b", "message": {"role": "user", "content": [{"type": "image", "url": 5}]}}', "url"),
-        ('{"user": "a", "session": "b", "message": {"role": "user", "at": "yesterday"}}', "at: 'yesterday' is no time"),
+        ('{"user": "a", "session": "b", "message": {"role": "user", "at": "yesterday"}}', "'yesterday' is not a time"),
         ('{"user": "a", "session": "b", "message": {"role": "user", "sender": "x"}}', "sender: there is no such field"),
         ('{"user": "a", "message": {"role": "user"}}', "no session"), ('{"user": "a", "hologram": {}}', "but hologram"),
         ('{"user": "a", "document": {"name": "b"}}', "document.text: it is missing"),

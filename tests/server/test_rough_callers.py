@@ -71,7 +71,7 @@ def test_a_name_whose_escapes_are_no_utf8_is_refused(service: Running) -> None:
     for header in ("X-Recollect-User", "X-Recollect-Session"):
         named = {"X-Recollect-User": "ada", header: "%FF"}
         refused = service.http.post("/v1/chat/completions", json={"messages": [HELLO]}, headers=named)
-        assert (refused.status_code, "no UTF-8" in refused.text) == (400, True)
+        assert (refused.status_code, "is not UTF-8" in refused.text) == (400, True)
 
 
 def test_nobody_is_sent_elsewhere(service: Running) -> None:
@@ -86,7 +86,7 @@ def test_nobody_is_sent_elsewhere(service: Running) -> None:
         ("GET", "/mesages", 404, "there is no /mesages: perhaps '/messages' or '/message' is meant"),
         ("GET", "/messages/", 404, "there is no /messages/: perhaps '/messages' or '/messages/search' is meant"),
         ("GET", "/zzzzzz", 404, "there is no /zzzzzz"),
-        ("DELETE", "/messages", 405, "DELETE is no method of /messages"),
+        ("DELETE", "/messages", 405, "/messages has no method DELETE"),
         ("POST", "/v1/embeddings", 404, "there is no /v1/embeddings"),
     ],
 )
@@ -102,7 +102,7 @@ def test_an_address_that_is_not_there_is_named(
 @pytest.mark.parametrize("path", ["/messages", "/v1/chat/completions"])
 @pytest.mark.parametrize(
     ("body", "says"),
-    [(b'{"a": "\xff"}', "the body is no UTF-8"), (b'{"a": ' + b"9" * 5000 + b"}", "a number of too many digits")],
+    [(b'{"a": "\xff"}', "the body is not UTF-8"), (b'{"a": ' + b"9" * 5000 + b"}", "a number with too many digits")],
 )
 def test_a_body_that_can_not_be_read_is_told_as_such(service: Running, path: str, body: bytes, says: str) -> None:
     json = {"Content-Type": "application/json"}

@@ -32,12 +32,12 @@ _STREAMS: Final = threading.Lock()
 SHAPES: Final = {"/chat/completions": "openai", "/responses": "openai-responses", "/v1/messages": "anthropic"}
 """The shape of what is posted, by the address it is posted to."""
 ELSEWHERE: Final = ("previous_response_id", "conversation", "thread")
-"""Fields of a request whose conversation the provider itself keeps; one that has none may name a prompt kept there."""
+"""Fields of a request that say that the provider itself keeps the conversation."""
 
 BYTES: Final = ("APIResponse", "AsyncAPIResponse", "Response")
 """The types of answers whose bytes the caller reads."""
 PLAIN: Final = "_without_memory"
-"""Where a client with a memory has what makes a copy of it without one."""
+"""The attribute of a client with a memory that makes a copy of it without one."""
 NOT_GIVEN: Final = ("NotGiven", "Omit")
 """The types that stand in a request for what the caller left out."""
 
@@ -54,7 +54,7 @@ def remember(
     """
     if not (hasattr(client, "copy") and hasattr(client, "post")):
         kinds = "OpenAI(), AsyncOpenAI(), Anthropic() or AsyncAnthropic()"
-        raise ConfigError(f"{type(client).__name__} is no client of openai or anthropic; pass {kinds}")
+        raise ConfigError(f"{type(client).__name__} is not a client of openai or anthropic; pass {kinds}")
     plain = vars(client).get(PLAIN, client.copy)()
     kept: C = _remembering(plain, Histories(memory, user, tenant, budget).of(session), WeakSet())
     return kept

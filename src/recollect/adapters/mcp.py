@@ -205,7 +205,7 @@ class Tools:
         """Erase messages for good, with all that was learned from them. It can't be undone."""
         erased = self.open(session).forget(message_ids)
         if not erased.messages:
-            raise NotFound(f"no such messages in conversation {session!r}; search_memory tells ids and conversations")
+            raise NotFound(f"no such messages in conversation {session!r}; search_memory shows ids and conversations")
         return Erasure(messages=erased.messages, learned=erased.records + erased.items)
 
     def open(self, session: str | None) -> Session:

@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def _stand_in() -> None:
-    """Give a program that was started without stdin, stdout or stderr an empty one, or its next file would be it."""
+    """Put an empty stream where stdin, stdout or stderr is missing; else the next file to be opened would become it."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             empty = os.open(os.devnull, os.O_RDWR)

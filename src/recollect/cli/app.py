@@ -212,7 +212,7 @@ def pull(
     if as_json:
         machine(pulled)
     elif DEFAULT in names:
-        say("What is said from now on is found by its meaning, too; what is there already after: recollect reindex")
+        say("From now on, messages are found by their meaning too. For those already kept, run: recollect reindex")
 
 
 @models.command("list")

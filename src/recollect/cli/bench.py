@@ -25,7 +25,5 @@ def bench(
     """
     with telling_errors():
         if not SCRIPT.exists():
-            raise ConfigError(
-                "the benchmarks come with the source: get a checkout of Recollect, run ./scripts/bench there"
-            )
+            raise ConfigError("the benchmarks come with the source: check out Recollect and run ./scripts/bench there")
         raise typer.Exit(subprocess.run([SCRIPT, *(names or ())], check=False).returncode)

@@ -65,7 +65,7 @@ def context(
     session: Talk = DEFAULT,
     as_json: Json = False,
 ) -> None:
-    """Show the prompt that fits a budget best: what is in it, what is not, and why. Nothing is kept by it.
+    """Show the best prompt for a budget: what is in it, what is not, and why. Nothing is kept.
 
     Example: recollect context "Where does my sister live?" --budget 2000
 
@@ -79,7 +79,7 @@ def context(
         raise typer.BadParameter("--replay has its question and its time: leave those out")
     with remembering(store, user, session) as chat:
         if question is None:
-            begun(chat, "give a question, or name another by --session")
+            begun(chat, "give a question, or name another with --session")
         chat.facts()  # what the last commands said is learned first
         if replay is None:
             made = chat.context(question, budget, system=system, at=at)

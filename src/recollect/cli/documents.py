@@ -38,9 +38,9 @@ def add(
     with telling_errors():
         for file in files:
             if file != "-" and not (file and Path(file).exists()):
-                pipe = "or pipe a text in, with - as the file and a --name"
+                pipe = "or pipe a text in with - as the file and a --name"
                 raise ConfigError(
-                    f"there is no file {file or repr(file)}: name one that is there, {pipe}; nothing was kept"
+                    f"there is no file {file or repr(file)}: name one that exists, {pipe}; nothing was kept"
                 )
     with remembering(store, user, must_exist=False) as chat, bar("Reading") as progress:
         kept = []
@@ -49,8 +49,8 @@ def add(
             progress(n, len(files))
         chat.memory.drain()
     if command := model_wanted():
-        line = f"They are found by their words, and by their meaning after: {command} && {again('reindex', 'store')}"
-        note(line, style="yellow")
+        more = f"{command} && {again('reindex', 'store')}"
+        note(f"They are found by their words. To find them by their meaning too, run: {more}", style="yellow")
     if as_json:
         machine([_told(document) for document in kept])
     else:

@@ -45,9 +45,9 @@ def export(
 
     with remembering(store, user, finds=False, known=False) as chat:
         if everyone and session:
-            raise ConfigError("--everyone is of all sessions: leave --session out")
+            raise ConfigError("--everyone exports all sessions: leave --session out")
         if everyone and given(called, "user"):
-            raise ConfigError("--everyone is of all users: leave it or --user out; nothing was written")
+            raise ConfigError("--everyone means all users: leave out either it or --user; nothing was written")
         scope = Scope(chat.scope.tenant, None if everyone else chat.scope.user, session)
         lines = exported(chat.memory, scope)
         if (first := next(lines, None)) is None:
@@ -72,9 +72,9 @@ def _new(file: Path) -> Iterator[TextIO]:
 
 def _nothing(scope: Scope) -> str:
     if scope.user is None:
-        return "nothing was said by anyone: is another --store meant?"
+        return "nothing was said by anyone: did you mean another --store?"
     where = f" in the session {scope.session}" if scope.session else ""
-    return f"nothing was said by {scope.user}{where}: is another meant by --user, or another --store?"
+    return f"nothing was said by {scope.user}{where}: did you mean another --user or another --store?"
 
 
 def _written(lines: Iterable[tuple[str, str]], target: TextIO, total: int) -> Counter[str]:

@@ -40,7 +40,7 @@ def facts(
     as_of: Annotated[
         datetime | None,
         typer.Option(
-            "--as-of", parser=_by, help="As it was known at the end of that day, or then.", show_default="now"
+            "--as-of", parser=_by, help="As it was known at the end of that day, or at that time.", show_default="now"
         ),
     ] = None,
     history: Annotated[
@@ -54,7 +54,7 @@ def facts(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show what the user said of themselves, each with its key and when; or all that one fact ever was, and where.
+    """Show what the user said about themselves, each fact with its key and date; or every value that one fact has had.
 
     Example: recollect facts
 
@@ -67,8 +67,8 @@ def facts(
     with remembering(store, user, finds=False) as chat:
         there = chat.facts(as_of) if history is None else chat.fact_history(history)
         if history is not None and not there:
-            told = meant(history, [fact.key for fact in chat.facts()], f"see the keys by `{again('facts')}`")
-            raise NotFound(f"nothing was ever known of {chat.scope.user} under {history!r}: {told}")
+            told = meant(history, [fact.key for fact in chat.facts()], f"see the keys with `{again('facts')}`")
+            raise NotFound(f"nothing was ever known about {chat.scope.user} under {history!r}: {told}")
         known = [fact for fact in there if session in (None, *fact.sessions)]
         if session is not None and not known:
             begun(chat.memory.session(session, user=chat.scope.user or ""))
@@ -79,11 +79,11 @@ def facts(
     elif known:
         table(("type", "key", "value", "last said"), [_row(fact) for fact in known], whole="key")
     elif session is not None:
-        say(f"Nothing is known of {chat.scope.user} from the session {session}. See all with: {again('facts')}")
+        say(f"Nothing is known about {chat.scope.user} from the session {session}. See all with: {again('facts')}")
     elif as_of:
-        say(f"Nothing was known of {chat.scope.user} then. See what is known now with: {again('facts')}")
+        say(f"Nothing was known about {chat.scope.user} then. See what is known now with: {again('facts')}")
     else:
-        say(f"Nothing is known of {chat.scope.user} yet. Tell something with: {again('add TEXT')}")
+        say(f"Nothing is known about {chat.scope.user} yet. Tell something with: {again('add TEXT')}")
 
 
 def _value(fact: Fact) -> tuple[str, ...]:

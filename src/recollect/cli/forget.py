@@ -47,7 +47,7 @@ def forget(
         if ids and everything:
             raise ConfigError("give ids of messages, or --everything, not both")
         if everything and given(called, "session"):
-            raise ConfigError("--everything is of all sessions: leave it or --session out; nothing was erased")
+            raise ConfigError("--everything means all sessions: leave out either it or --session; nothing was erased")
         if yes and not ids and not everything and not given(called, "session"):
             raise ConfigError("say what is to go: ids of messages, --session NAME, or --everything; nothing was erased")
         messages, scope = _going(chat, ids, everything), chat.scope.owner if everything else chat.scope
@@ -57,7 +57,7 @@ def forget(
             confirm("Erase this for good?")
         erased = chat.memory.forget(scope, ids or None)
         if not any(dataclasses.astuple(erased)):
-            raise NotFound(f"nothing is kept of {chat.scope.user}: is another meant by --user, or another --store?")
+            raise NotFound(f"nothing is kept of {chat.scope.user}: did you mean another --user or another --store?")
     told = ", ".join([f"Gone for good: {counted(erased.messages, 'message')}", *along])
     answer(as_json, dataclasses.asdict(erased), f"{told}.")
 

@@ -46,7 +46,7 @@ def history(
         where = narrowed(roles, since, until, tags)
         entries = entries_of(chat, limit, None if before is None else numbered(chat, before), where)
     value = [{"number": entry.seq, "tokens": entry.tokens, **entry.message.to_dict()} for entry in entries]
-    what = "No message is like that" if before is None or where != ANY else "Nothing was said before that"
+    what = "No message matches that" if before is None or where != ANY else "Nothing was said before that"
     nothing = f"{what}. See them all with: {again('history', 'session')}"
     quotes(as_json, value, [_told(entry) for entry in entries], nothing)
 

@@ -17,7 +17,7 @@ Roles: TypeAlias = Annotated[
 ]
 Since: TypeAlias = Annotated[
     datetime | None,
-    typer.Option("--since", parser=moment, help="Only from then on; by your clock without a zone."),
+    typer.Option("--since", parser=moment, help="Only from then on; your local time if no zone is given."),
 ]
 Until: TypeAlias = Annotated[datetime | None, typer.Option("--until", parser=moment, help="Only before then.")]
 Tags: TypeAlias = Annotated[list[str] | None, typer.Option("--tag", help="Only with this tag, like important=true.")]
@@ -34,7 +34,7 @@ def tag_of(text: str) -> tuple[str, Any]:
     """The name and the value of a tag like score=9; the value is read as JSON, or else as text."""
     name, parted, value = text.partition("=")
     if not (name and parted):
-        raise typer.BadParameter(f"{text!r} is no tag: write it like score=9 or topic=travel")
+        raise typer.BadParameter(f"{text!r} is not a tag: write it like score=9 or topic=travel")
     try:
         return name, json.loads(value)
     except ValueError:

@@ -29,4 +29,4 @@ def patterns(store: Where = None, user: User = None, as_json: Json = False) -> N
     for line in told:
         say(f"- {line}")
     if not told:
-        say("No habit shows yet: what is asked in three conversations or more is one.")
+        say("No habit shows yet: something becomes one once it is asked in three conversations.")

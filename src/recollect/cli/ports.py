@@ -8,7 +8,7 @@ from typing import Final
 
 from recollect.errors import ConfigError
 
-_REFUSED: Final = {errno.EADDRINUSE: "is taken", errno.EACCES: "is not for this user"}
+_REFUSED: Final = {errno.EADDRINUSE: "is taken", errno.EACCES: "may not be used by this user"}
 
 
 def check_free(host: str, port: int) -> None:
@@ -16,7 +16,7 @@ def check_free(host: str, port: int) -> None:
     try:
         places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError:
-        raise ConfigError(f"{host} is no address of this machine: choose another with --host") from None
+        raise ConfigError(f"{host} is not an address of this machine: choose another with --host") from None
     for family, kind, protocol, _, place in places:
         try:
             with socket.socket(family, kind, protocol) as probe:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 def remember(
     key: Annotated[str, typer.Argument(help="What it is about, such as place or seat.")],
-    value: Annotated[str | None, typer.Argument(help="What is so from now on.", show_default=False)] = None,
+    value: Annotated[str | None, typer.Argument(help="What is true from now on.", show_default=False)] = None,
     *,
     type: Annotated[FactType, typer.Option(help="What kind of fact it is.")] = "user_profile",
-    end: Annotated[bool, typer.Option("--end", help="It is so no longer; give no value.")] = False,
+    end: Annotated[bool, typer.Option("--end", help="It is no longer true; give no value.")] = False,
     store: Where = None,
     user: User = None,
     session: Talk = DEFAULT,
@@ -37,17 +37,17 @@ def remember(
     Example: recollect remember allergy --end
     """
     if (value is None) is not end:
-        raise typer.BadParameter("give a value, or --end where it is so no longer")
+        raise typer.BadParameter("give a value, or --end if it is no longer true")
     with telling_errors():
         words(key, "the key")
         said = None if value is None else words(value, "the value")
     with remembering(store, user, session, must_exist=end, finds=False) as chat:
         if said is None:
             ended = _ended(chat, key)
-            answer(as_json, {"ended": ended}, f"No longer known of {chat.scope.user}: {', '.join(ended)}.")
+            answer(as_json, {"ended": ended}, f"No longer known about {chat.scope.user}: {', '.join(ended)}.")
             return
         kept = chat.remember(key, said, type)
-    told = f"Known of {chat.scope.user} from now on. See all with: {again('facts')}"
+    told = f"Known about {chat.scope.user} from now on. See all with: {again('facts')}"
     answer(as_json, dataclasses.asdict(kept) if kept else None, told)
 
 
@@ -59,7 +59,7 @@ def _ended(chat: Session, key: str) -> list[str]:
     keys = [fact.key for fact in chat.facts()]
     known = [one for one in keys if one == key or one.startswith(each)]
     if not known:
-        told = meant(key, keys, f"see the keys by `{again('facts')}`")
+        told = meant(key, keys, f"see the keys with `{again('facts')}`")
         raise NotFound(f"nothing is known under {key!r}: {told}; nothing was changed")
     chat.remember(key, None)
     return known

@@ -16,15 +16,18 @@ from recollect.types import Scope
 
 def retention(
     called: typer.Context,
-    layer: Annotated[Layer, typer.Argument(help=f"What may go: {', '.join(LAYERS)}.", show_default=False)],
+    layer: Annotated[Layer, typer.Argument(help=f"Where to erase: {', '.join(LAYERS)}.", show_default=False)],
     *,
-    days: Annotated[float | None, typer.Option(min=0, help="What is older goes.", show_default=False)] = None,
+    days: Annotated[
+        float | None, typer.Option(min=0, help="Erase what is older than this many days.", show_default=False)
+    ] = None,
     count: Annotated[
-        int | None, typer.Option(min=0, help="All but a user's newest so many go.", show_default=False)
+        int | None,
+        typer.Option(min=0, help="Keep this many of each user's newest, erase the rest.", show_default=False),
     ] = None,
     idle: Annotated[
         float | None,
-        typer.Option(min=0, help="Sessions go in which nothing was said for so many days.", show_default=False),
+        typer.Option(min=0, help="Erase sessions in which nothing was said for this many days.", show_default=False),
     ] = None,
     everyone: Annotated[bool, typer.Option("--everyone", help="All users of the store.")] = False,
     preview: Annotated[bool, typer.Option("--preview", help="Show what would go, and stop.")] = False,
@@ -43,7 +46,7 @@ def retention(
 
     with remembering(store, user, finds=False, known=not everyone) as chat:
         if everyone and given(called, "user"):
-            raise ConfigError("--everyone is of all users: leave it or --user out; nothing was erased")
+            raise ConfigError("--everyone means all users: leave out either it or --user; nothing was erased")
         memory, scope = chat.memory, Scope(chat.scope.tenant, None if everyone else chat.scope.user)
         plan = kept.preview(memory.store, scope, [kept.Policy(layer, days, count, idle)], memory.clock())
         if preview:
@@ -57,5 +60,5 @@ def retention(
             confirm("Erase this for good?")
         erased = kept.apply(memory.store, plan)
     others = counted(erased.records, "thing")
-    told = f"Gone for good: {counted(erased.messages, 'message')}, and {others} kept beside."
+    told = f"Gone for good: {counted(erased.messages, 'message')}, and {others} kept with them."
     answer(as_json, dataclasses.asdict(erased), told)

@@ -24,7 +24,7 @@ def search(
     *,
     k: Annotated[int, typer.Option("-k", min=1, help="How many at most.")] = 10,
     kind: Annotated[
-        Kind, typer.Option(help="What to look through: what was said, or what was made of it, by words.")
+        Kind, typer.Option(help="What to search: what was said (turns), or by words alone what else is kept.")
     ] = "turns",
     here: Here = False,
     at: At = None,

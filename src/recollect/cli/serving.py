@@ -74,7 +74,7 @@ def add(
 
 @keys.command("list")
 def list_them(store: Where = None, as_json: Json = False) -> None:
-    """Show the keys there are; their secrets are nowhere.
+    """Show the keys; their secrets are not kept anywhere.
 
     Example: recollect keys list
     """
@@ -95,7 +95,7 @@ def revoke(
     store: Where = None,
     as_json: Json = False,
 ) -> None:
-    """Let a key open nothing any more; services that run notice within seconds.
+    """Make a key useless from now on; running services notice within seconds.
 
     Example: recollect keys revoke 1f2e3d4c
     """

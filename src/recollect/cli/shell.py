@@ -45,12 +45,14 @@ def moment(text: str) -> datetime:
     try:
         when = datetime.fromisoformat(text)
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is no day or time: write it like 2026-05-20 or 2026-05-20T12:00") from None
+        raise typer.BadParameter(
+            f"{text!r} is not a day or time: write it like 2026-05-20 or 2026-05-20T12:00"
+        ) from None
     return when if when.tzinfo else in_local_zone(when)
 
 
 def named(called: typer.Context, option: typer.CallbackParam, name: str | None) -> str | None:
-    """What an option names, else what its variable is in `.env`; empty text is an error: some variable was not set."""
+    """The value of an option, else of its variable in `.env`; empty text, as of an unset variable, is an error."""
     if name is not None and given(called, str(option.name)):
         GIVEN[str(option.name)] = name
     if name is None:
@@ -67,7 +69,7 @@ def given(called: typer.Context, name: str) -> bool:
 
 
 def again(command: str, about: About = "user") -> str:
-    """A command to go on with, about a store, a user of it or a session of theirs: what the running one was given."""
+    """A command to run next, with the --store, --user and --session (down to `about`) of the running one."""
     names = get_args(About)
     shown = {**GIVEN, "store": masked(GIVEN.get("store", ""))}
     told = [f"--{name} {shlex.quote(shown[name])}" for name in names[: names.index(about) + 1] if name in GIVEN]
@@ -78,14 +80,14 @@ def begun(chat: Session) -> None:
     """Raise where nothing was said in a session: NotFound, which names similar ones, or how to see the others."""
     from recollect import absent
 
-    absent.begun(chat, f"see the others by `{again('stats')}`")
+    absent.begun(chat, f"see the others with `{again('stats')}`")
 
 
 def unknown(chat: Session, id: str) -> NotFound:
     """The error for a message that is not in the session; it names another of the user's sessions that has it."""
     found = chat.memory.store.log.get(chat.scope.owner, [id])
-    ids = f"see the ids by `{again('history', 'session')}`"
-    told = f"it is in {found[0].scope.session}, name that by --session" if found else ids
+    ids = f"see the ids with `{again('history', 'session')}`"
+    told = f"it is in {found[0].scope.session}, name that with --session" if found else ids
     return NotFound(f"no message {id!r} in the session {chat.scope.session}: {told}")
 
 
@@ -132,7 +134,7 @@ At: TypeAlias = Annotated[
     typer.Option(
         "--at",
         parser=moment,
-        help="When it is said or asked; by your clock without a zone.",
+        help="When it was said or asked; your local time if no zone is given.",
         show_default="now",
     ),
 ]
@@ -198,7 +200,7 @@ def embedder(plan: settings.Settings) -> Embedder | None:
 
 
 def model_wanted() -> str | None:
-    """What brings the local model, where no embedder is named and it is not here."""
+    """The commands that install the local model; None where it is installed, or another embedder is named."""
     from recollect.embed import models
     from recollect.embed.names import DEFAULT, runs_here
 
@@ -276,13 +278,13 @@ def _check(file: Path, must_exist: bool) -> None:
     if not file.exists():
         if must_exist:
             raise ConfigError(
-                f"there is no store at {file}: begin one with `{again('add TEXT')}`, or name one by --store"
+                f"there is no store at {file}: begin one with `{again('add TEXT')}`, or name one with --store"
             )
     elif file.is_dir():
-        raise ConfigError(f"{file} is a folder, not a Recollect store: name a file by --store or RECOLLECT_STORE")
+        raise ConfigError(f"{file} is a folder, not a Recollect store: name a file with --store or RECOLLECT_STORE")
     elif not _SQLITE.startswith(_start(file)):
         raise ConfigError(
-            f"{file} is not a Recollect store: name another file by --store; if it was one, it is damaged: "
+            f"{file} is not a Recollect store: name another file with --store; if it was one, it is damaged: "
             f"bring a backup back with `{again('restore FILE', 'store')}`"
         )
 
@@ -311,7 +313,7 @@ def remembering(
     with opened(where, must_exist) as store, _quiet(), remembered(store, finds=finds) as memory:
         chat = memory.session(session, user=user or login())
         if must_exist and known and (told := others(chat)):
-            note(f"Nothing was said by {chat.scope.user}: {told}. Name one by --user.", style="yellow")
+            note(f"Nothing was said by {chat.scope.user}: {told}. Name one with --user.", style="yellow")
         yield chat
 
 

@@ -36,7 +36,7 @@ LOOKED_AT: Final = 20
 def stats(
     budget: Tokens = None, store: Where = None, user: User = None, session: Talk = DEFAULT, as_json: Json = False
 ) -> None:
-    """Show the user's sessions, messages a day, where a session's tokens go, and what a prompt cache knows of them.
+    """Show the user's sessions, messages a day, where a session's tokens go, and how much a prompt cache can reuse.
 
     Tokens are those of the contexts of the session's last questions, built again as they were.
 
@@ -58,7 +58,7 @@ def stats(
     _plot(f"Messages a day, the last {DAYS} days with any", dict(list(found["days"].items())[-DAYS:]))
     if not found["cached_prefix"]:
         none = f"No context of the session {session}: nothing was asked in it, or the budget is too small."
-        say(f"\n{none} Name another by --session or --budget.")
+        say(f"\n{none} Name another with --session or --budget.")
     made = counted(len(found["cached_prefix"]), "context")
     _plot(f"Tokens by section, the mean of the last {made} of {session}", found["sections"])
     cached = {f"message {number}": round(100 * share) for number, share in found["cached_prefix"].items()}

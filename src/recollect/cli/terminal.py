@@ -112,7 +112,9 @@ def confirm(question: str) -> None:
     if not said:
         err.print()
         if not sys.stdin.isatty():
-            raise ConfigError("there is no terminal to ask at: use --yes to go on without; nothing was changed")
+            raise ConfigError(
+                "there is no terminal to ask at: use --yes to go ahead without asking; nothing was changed"
+            )
     if said.strip().lower() not in ("y", "yes"):
         raise typer.Abort
 

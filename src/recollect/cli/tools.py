@@ -74,14 +74,14 @@ def search(
     session: Talk = DEFAULT,
     as_json: Json = False,
 ) -> None:
-    """Find the excerpts that are to the point of a question, best first.
+    """Find the excerpts that are relevant to a question, best first.
 
     Example: recollect tools search "Will it rain in Bergen?"
     """
     with remembering(store, user, session, finds=False) as chat:
         found = chat.tools.search(question, k)
     all_of_them = again("tools list", "session")
-    _show(found, as_json, f"No excerpt of the session {session} is to the point. See them with: {all_of_them}")
+    _show(found, as_json, f"No excerpt of the session {session} is relevant to that. See them with: {all_of_them}")
 
 
 def _show(excerpts: Sequence[Excerpt], as_json: bool, nothing: str) -> None:

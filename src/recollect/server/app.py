@@ -47,7 +47,7 @@ START_SECONDS: Final = 60
 CLOSE_SECONDS: Final = 5.0
 """How long a stop waits for the job at hand: its model may not answer at all."""
 SWITCH_SECONDS: Final = 0.001
-"""How long a thread may compute while others wait. It is short: a request would wait for learning at each statement."""
+"""How long a thread may compute while others wait; short, or background learning would hold up requests."""
 
 
 def create_app(options: Options | None = None, memory: Memory | None = None, model: ChatModel | None = None) -> FastAPI:
@@ -85,7 +85,7 @@ def app_alone() -> FastAPI:
 
 
 def _routed(**more: Any) -> FastAPI:
-    """The app with its routes: given, not included, or each request looks through them twice."""
+    """The app with its routes in one list; by `include_router`, each request would be matched against them twice."""
     parts = (openai, chat, rest, learned, upkeep, metrics, page)
     return FastAPI(
         routes=[route for part in parts for route in part.routes.routes],
@@ -206,7 +206,7 @@ def _end_with_the_terminal(workers: int) -> None:
 def _check(options: Options, host: str, workers: int) -> None:
     """Raise for what can't be served before processes start for it; models are looked up, but not loaded."""
     if options.store == ":memory:" and workers > 1:
-        raise ConfigError("each of several processes would have a :memory: of its own: name a file, or serve with one")
+        raise ConfigError("several processes can't share a :memory: store: name a file, or serve with one process")
     for model in filter(None, (options.model, options.background_model)):
         llm.check(model)
     embed.check(options.embedder)

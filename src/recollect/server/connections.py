@@ -1,6 +1,6 @@
-"""Closes connections whose request does not come, whose answer nobody reads, or that come when all is over.
+"""Closes connections that send no request or do not read their answer, and refuses new ones during a stop.
 
-Until the headers of a request are there, nobody knows who sends it: keys and limits of callers can't help before.
+Keys and limits of callers can't do that: who a caller is, is known only once the headers are there.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def _moment(value: Any) -> datetime:
     try:
         when = datetime.fromisoformat(value.upper())
     except (AttributeError, ValueError):
-        raise ValueError(f"{value!r} is no time: give one such as 2026-05-01T12:00:00Z") from None
+        raise ValueError(f"{value!r} is not a time: give one such as 2026-05-01T12:00:00Z") from None
     if when.tzinfo is None:
         raise ValueError(f"{value} has no zone: add Z or +02:00")
     try:

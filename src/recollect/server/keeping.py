@@ -19,7 +19,7 @@ from recollect.session import Session
 from recollect.types import Message
 
 LOOK_BACK: Final = 64
-"""A second look compares this many kept messages more than twice as many as the caller sent, and the first ones."""
+"""How many kept messages a second comparison reads beyond twice the number that the caller sent."""
 
 
 class Kept(NamedTuple):

@@ -174,5 +174,5 @@ async def list_excerpts(request: Request, chat: ReadSession) -> Response:
 
 @routes.post("/tools/search", operation_id="searchExcerpts", response_model=shown.Excerpts)
 async def search_excerpts(request: Request, chat: ReadSession, asked: given.DocumentQuestion) -> Response:
-    """Those of them that are to the point of a question, best first."""
+    """The excerpts that are relevant to a question, best first."""
     return answer({"items": await served(request).run(chat.tools.search, asked.question, asked.k)})

@@ -73,7 +73,7 @@ def _check_plain(headers: Headers) -> None:
     """Raises for a body that is compressed."""
     coded = headers.get("content-encoding", "identity")
     if coded.lower() != "identity":
-        detail = f"the body is sent with Content-Encoding: {coded}, which is not read here"
+        detail = f"the body is sent with Content-Encoding: {coded}, which this service does not read"
         raise Refused(415, detail, "send it as it is, without Content-Encoding", {"Accept-Encoding": "identity"})
 
 

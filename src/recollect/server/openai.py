@@ -97,7 +97,7 @@ async def create(
     sent = await service.run(parse, asked.messages, SHAPE) if large else parse(asked.messages, SHAPE)
     user = _name(x_recollect_user) if x_recollect_user else asked.user
     if not user:
-        raise Refused(400, "no user is named", "name one by the header X-Recollect-User or the field `user`")
+        raise Refused(400, "no user is named", "name one with the header X-Recollect-User or the field `user`")
     session = _name(x_recollect_session) if x_recollect_session else _session_of(sent)
     chat = service.memory.session(session, user=user, tenant=key.tenant)
     turn = Turn(service, chat, {**body, "model": service.upstream.named(asked.model)}, sent)
@@ -112,7 +112,9 @@ def _name(header: str) -> str:
     try:
         return unquote(header.encode("latin-1").decode(), errors="strict")
     except UnicodeDecodeError:
-        raise Refused(400, f"the name {header!r} is no UTF-8", "percent-encode what is not ASCII in it") from None
+        raise Refused(
+            400, f"the name {header!r} is not UTF-8", "percent-encode its characters that are not ASCII"
+        ) from None
 
 
 def _session_of(sent: Sequence[Message]) -> str:
@@ -237,7 +239,7 @@ class Turn:
         return [*system, *context.prompt], context.tokens + budget - left
 
     def _prepared(self, messages: Sequence[Message]) -> Any:
-        """The request with these messages; of the marks that they were kept with, as many as one may have."""
+        """The request with these messages, and no more of their cache marks than a request may have."""
         wire, tools = render(messages, SHAPE), self.body.get("tools") or ()
         keep_marks(wire, MOST_MARKS - sum("cache_control" in tool for tool in tools))
         return self.service.upstream.prepared({**self.body, "messages": list(wire)})

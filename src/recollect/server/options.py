@@ -52,7 +52,7 @@ class Options(BaseSettings):
         try:
             return cls(**{name: value for name, value in arguments.items() if value is not None})
         except SettingsError:  # only one option is read as JSON
-            raise ConfigError('RECOLLECT_QUESTIONS is no JSON list: write it like ["Where do I live?"]') from None
+            raise ConfigError('RECOLLECT_QUESTIONS is not a JSON list: write it like ["Where do I live?"]') from None
         except ValidationError as error:
             told = (
                 f"RECOLLECT_{str(e['loc'][0]).upper()} is {e['input']!r}: {in_words(e['msg'])}" for e in error.errors()

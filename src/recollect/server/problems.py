@@ -40,13 +40,13 @@ KNOWN: Final[dict[type[Exception], Known]] = {
     errors.MissingExtra: Known(501, "install the package the detail names on the server"),
     errors.StoreUnavailable: Known(
         503,
-        "do what the detail asks for on the server (a restart opens the store again), else try again in a moment;"
-        " what has ids or an Idempotency-Key is kept once",
+        "do what the detail asks for on the server (a restart reopens the store), or try again in a moment;"
+        " messages with ids or an Idempotency-Key are kept only once",
     ),
     errors.DiskFull: Known(507, "nothing was written: make room on the server and try again"),
     errors.Conflict: Known(
         409,
-        "read what is kept, then decide: preview anew, or give a changed message a new id, or a new Idempotency-Key",
+        "read what is kept, then preview again, or give a changed message a new id or a new Idempotency-Key",
     ),
     errors.NotFound: Known(404, "check the user, the session and the id"),
     errors.MigrationError: Known(500, "run this version's migration on the store, or another version"),
@@ -62,9 +62,9 @@ KNOWN: Final[dict[type[Exception], Known]] = {
 
 TOO_LONG: Final = (errors.BudgetTooSmall, errors.ContextOverflow)
 """What OpenAI's clients know as `context_length_exceeded`."""
-NOT_TAKEN: Final = f"{KEPT}change what the model's server names and send it again"
-NOT_PAID: Final = "have what the service's key is paid for looked at, as the same request fails again"
-NOT_SERVED: Final = f"{KEPT}have the service's key and model looked at, as the same request fails again"
+NOT_TAKEN: Final = f"{KEPT}change what the model's server objects to and send it again"
+NOT_PAID: Final = "check the billing of the service's key: the same request will fail again"
+NOT_SERVED: Final = f"{KEPT}check the service's key and model: the same request will fail again"
 
 
 class Refused(HTTPException):
@@ -78,8 +78,8 @@ class Refused(HTTPException):
 def known(error: Exception) -> Known:
     """What a caller gets for this error: by its own class, or the nearest one above it.
 
-    What a model's server refuses is the caller's to change where it is the request that it refuses; a key or a model
-    that it does not know is the service's. How long a limit holds stands in words, as a stream has no more headers.
+    Where the model's server refuses the request, the caller must change it; where it does not know the key or the
+    model, the service must. How long a rate limit holds is said in words: a stream has sent its headers already.
     """
     if isinstance(error, errors.RateLimited) and not error.passing:
         return Known(429, NOT_PAID)
@@ -120,7 +120,12 @@ def told(error: Exception) -> dict[str, Any]:
         return problem(422, "InvalidRequest", detail, next_step, errors=faults)
     if isinstance(error, HTTPException):
         return problem(error.status_code, _class(error), str(error.detail), _next(error))
-    return problem(500, "InternalError", "something went wrong inside", "look at the server's log by X-Request-Id")
+    return problem(
+        500,
+        "InternalError",
+        "something went wrong inside the service",
+        "look in its log for the X-Request-Id of this answer",
+    )
 
 
 def _class(error: HTTPException) -> str:
@@ -185,7 +190,7 @@ _SENT: Final = {
     dict: "an object",
     list: "a list",
     str: "text",
-    bytes: "text that is not said to be JSON",
+    bytes: "text not marked as JSON",
     bool: "true or false",
     int: "a number",
     float: "a number",
@@ -197,14 +202,18 @@ def _said(fault: Mapping[str, Any]) -> str:
     if wanted := _WANTED.get(fault["type"]):
         return f"it is {_SENT.get(type(fault['input']), 'null')}, not {wanted}"
     if fault["type"] == "string_pattern_mismatch":
-        return "it says nothing: give some words" if not fault["input"].strip() else "it holds a NUL, which no name has"
+        return (
+            "it says nothing: give some words"
+            if not fault["input"].strip()
+            else "it contains a NUL character, which names can't have"
+        )
     if fault["type"] == "union_tag_not_found":
         return f"it has no {fault['ctx']['discriminator']}"
     if fault["type"] == "union_tag_invalid":
         tag = fault["ctx"]
         return f"its {tag['discriminator']} is {tag['tag']!r}: give one of {tag['expected_tags']}"
     if fault["type"] == "json_invalid":
-        return f"it is no JSON: {fault['ctx']['error'].removesuffix(' at')} at this character"
+        return f"it is not JSON: {fault['ctx']['error'].removesuffix(' at')} at this character"
     return _SAYS.get(fault["type"]) or in_words(fault["msg"])
 
 
@@ -246,7 +255,7 @@ def _corrected(path: str, faults: Sequence[Mapping[str, str]]) -> str:
         return PARTS
     where, problem = faults[0]["where"], faults[0]["problem"]
     if where.startswith("query.") and problem == _SAYS["missing"]:
-        return f"name it in the address, as in {path}?{where.removeprefix('query.')}=\u2026"
+        return f"add it to the address, as in {path}?{where.removeprefix('query.')}=\u2026"
     return f"send a body like {BODIES[path]}" if where.startswith("body") and path in BODIES else _CORRECT
 
 
@@ -258,11 +267,11 @@ def reply(error: Exception, path: str = "") -> Response:
     if astray := path in OPENAIS:
         body["next"] = "OpenAI's API is under /v1: end the client's base URL with /v1"
     elif path.startswith("/v1/") and body["status"] == 404:
-        body["next"] = "of OpenAI's API there are /v1/chat/completions and /v1/models: have the client use those"
-    elif path.startswith("/v1/") and isinstance(error, errors.BudgetTooSmall):
         body["next"] = (
-            "send that shorter or in parts; it is RECOLLECT_CONTEXT_BUDGET of the service that sets the budget"
+            "this service has only /v1/chat/completions and /v1/models of OpenAI's API: have the client use those"
         )
+    elif path.startswith("/v1/") and isinstance(error, errors.BudgetTooSmall):
+        body["next"] = "send it shorter or in parts, or have the service set RECOLLECT_CONTEXT_BUDGET higher"
     if path.startswith("/v1/models"):
         body["next"] = body["next"].removeprefix(KEPT)
     openai = astray or path.startswith("/v1/")
@@ -290,8 +299,8 @@ def _about(error: HTTPException, method: str, path: str, paths: Iterable[str]) -
     if error.status_code == 404:
         return ": ".join(filter(None, (f"there is no {path}", meant(f"/{path.strip('/')}", paths, ""))))
     if error.status_code == 405:
-        return f"{method} is no method of {path}"
-    unread = {UnicodeDecodeError: "the body is no UTF-8", ValueError: "the body has a number of too many digits"}
+        return f"{path} has no method {method}"
+    unread = {UnicodeDecodeError: "the body is not UTF-8", ValueError: "the body has a number with too many digits"}
     return unread.get(type(error.__cause__), error.detail)
 
 

@@ -58,7 +58,7 @@ class Service:
     threads: CapacityLimiter
     parameters: Mapping[tuple[str, str], frozenset[str]]
     takes: dict[str, int] = field(default_factory=dict)
-    """The limits in tokens, answer included, that models named when they refused a prompt, by the model's name."""
+    """Limits in tokens, answer included, that models named when they refused a prompt, by the model's name."""
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call the library on a thread and return the result; the event loop goes on meanwhile."""
@@ -79,7 +79,7 @@ def context_for(
     system: str | None = None,
     tools: Sequence[Mapping[str, Any]] = (),
 ) -> Context:
-    """The context for a kept message of the user; where others have spoken since, as it was when the message came."""
+    """The context for a kept message of the user; if others have spoken since, as it was when the message came."""
     context = chat.context(None, budget, system=system, tools=tools)
     if context.conversation and context.conversation[-1].id == message.id:
         return context
@@ -125,7 +125,7 @@ def _check_names(request: Request, service: Service) -> None:
     try:
         unquote_to_bytes(request.scope["query_string"]).decode()
     except UnicodeDecodeError:
-        raise Refused(400, "the address holds what is no UTF-8", "percent-encode names as UTF-8") from None
+        raise Refused(400, "the address has bytes that are not UTF-8", "percent-encode names as UTF-8") from None
     there_are = service.parameters[request.method, request.scope["route"].path_format]
     if unknown := [name for name in request.query_params if name not in there_are]:
         detail = f"there is no parameter {unknown[0]!r}; there are {', '.join(sorted(there_are)) or 'none'}"
@@ -142,7 +142,7 @@ async def _key(request: Request, service: Service, secret: str | None) -> Key:
         return key
     service.rate.check(request.client.host if request.client else "")
     if secret and not await _refreshed(service):
-        raise StoreUnavailable("the store does not tell whether this key is known")
+        raise StoreUnavailable("the store did not say in time whether this key is known")
     if secret and (key := service.ring.get(secret)):
         return key
     problem = "this key is not known" if secret else "a key is needed"
@@ -150,9 +150,9 @@ async def _key(request: Request, service: Service, secret: str | None) -> Key:
 
 
 async def _refreshed(service: Service) -> bool:
-    """Read the keys anew, beginning after this call; whether that worked. A slow store is waited for only briefly.
+    """Read the keys anew, and not only join a reading that began earlier; returns whether that worked.
 
-    One thread at a time reads them, however many requests ask.
+    A slow store is waited for only briefly. One thread at a time reads, however many requests ask.
     """
     ring, before = service.ring, service.ring.reading
     if before and not before.done() and not (await asyncio.wait([before], timeout=KEYS_SECONDS))[0]:
@@ -185,7 +185,7 @@ Talks: TypeAlias = Annotated[Key, Security(_rights, scopes=["read", "write"])]
 """The key for a chat: it must read too, since answers tell what memory holds."""
 Administers: TypeAlias = Annotated[Key, Security(_rights, scopes=["admin"])]
 _Allowed: TypeAlias = Annotated[Key, Security(_rights)]
-"""The key of a request; what it must allow are the scopes of what is made with it here."""
+"""The key of a request; the types below say, by their scopes, what it must allow."""
 
 
 async def _session(request: Request, key: _Allowed, user: UserId, session: SessionId) -> Session:
@@ -209,7 +209,7 @@ TalkedSession: TypeAlias = Annotated[Session, Security(_session, scopes=["read",
 ReadUser: TypeAlias = Annotated[User, Security(_user, scopes=["read"])]
 WrittenUser: TypeAlias = Annotated[User, Security(_user, scopes=["write"])]
 ErasedUser: TypeAlias = Annotated[User, Security(_user, scopes=["erase"])]
-"""The user of whom something is erased that all sessions share, so that none needs to be named."""
+"""The user from whom something is erased that all sessions share; no session needs to be named."""
 ReadScope: TypeAlias = Annotated[Scope, Security(_scope, scopes=["read"])]
 ErasedScope: TypeAlias = Annotated[Scope, Security(_scope, scopes=["erase"])]
 """A session, or all of a user where no session is named."""

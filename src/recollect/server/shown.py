@@ -97,7 +97,7 @@ class ShownHit(Shown):
 class Hits(Shown):
     """What was found, best first; `relevance`, from 0 to 1, says how near the best is to the question.
 
-    `by_chance`: as far as can be told nothing was said about it, and a context would recall none of these.
+    `by_chance` says that nothing seems to have been said about it: a context would recall none of these.
     """
 
     items: list[ShownHit]

@@ -21,13 +21,13 @@ from recollect.server.upstream import Reply, from_thread
 
 EMPTY_ANSWER: Final = {"role": "assistant", "content": None}
 """What a model says that refuses to answer, and does not say so."""
-ONLY: Final[dict[str, tuple[Any, ...]]] = {
+UNGRANTED: Final[dict[str, tuple[Any, ...]]] = {
     "n": (None, 1),
     "logprobs": (None, False),
     "modalities": (None, [], ["text"]),
     "functions": (None, []),
 }
-"""What a request may have of fields without which its answer would lack something that the caller reads."""
+"""Fields that can't be granted here, each with the values that ask for nothing; other values are refused."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +55,7 @@ class Translated:
 
     def check(self, body: Mapping[str, Any]) -> None:
         """Refuse a request for what the model can't answer with."""
-        if missed := [name for name, taken in ONLY.items() if body.get(name) not in taken]:
+        if missed := [name for name, taken in UNGRANTED.items() if body.get(name) not in taken]:
             raise ConfigError(
                 f"{body['model']} can't do {' and '.join(missed)} here: leave that out, or serve an openai: model"
             )
