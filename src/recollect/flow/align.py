@@ -37,7 +37,7 @@ class Compared(NamedTuple):
 
     @property
     def again(self) -> bool:
-        """Whether all of it is known and was answered since, by more than an answer that broke off or results of tools."""
+        """Whether all of it is known and answered since, by more than an answer that broke off or results of tools."""
         since = [message for message in self._since if not message.metadata.get("partial")]
         return bool(since) and not _only_tools(since)
 
