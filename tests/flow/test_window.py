@@ -206,7 +206,7 @@ def test_a_reduction_goes_below_the_reported_limit_and_to_its_share() -> None:
     for attempt, share in ((1, 0.7), (2, 0.5), (3, 0.3)):
         assert reduce(messages, attempt).tokens <= share * whole
         assert reduce(messages, attempt, 500).tokens < 500
-    with pytest.raises(ConfigError, match="at most 3"):
+    with pytest.raises(ConfigError, match="from 1 to 3"):
         reduce(messages, 4)
 
 
