@@ -67,7 +67,7 @@ def _local_default() -> Embedder | None:
     if not runs_here():
         _say_once("packages are missing: pip install onnxruntime tokenizers")
     elif (folder := _known(DEFAULT)) is None or not folder.is_dir():
-        _say_once(f"the local model is not here: python -m recollect.embed.models pull {DEFAULT}")
+        _say_once(f"the local model is not here: fetch it with python -m recollect.embed.models pull {DEFAULT}")
     else:
         return _onnx(DEFAULT)
     return None
@@ -85,7 +85,7 @@ def _onnx(model: str) -> Embedder:
 def _folder(model: str) -> Path:
     known = _known(model)
     if known is not None and not known.is_dir():
-        raise ConfigError(f"the model {model} is not here: python -m recollect.embed.models pull {model}")
+        raise ConfigError(f"the model {model} is not here: fetch it with python -m recollect.embed.models pull {model}")
     return known or Path(model).expanduser()
 
 
