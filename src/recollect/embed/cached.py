@@ -1,4 +1,4 @@
-"""An embedder in front of another, that remembers the vectors last used."""
+"""An embedder around another one, which caches the vectors used last."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ENTRY_BYTES = 300
-"""What an entry weighs besides its numbers: key, array object, dict slot."""
+"""How many bytes an entry takes besides its numbers: key, array object, dict slot."""
 
 
 class CachedEmbedder:
-    """The vectors of `inner`, kept up to `max_bytes`, the longest unused going first. Safe under threads."""
+    """The vectors of `inner`, cached up to `max_bytes`; the least recently used go first. Thread-safe."""
 
     def __init__(self, inner: Embedder, max_bytes: int = 64_000_000) -> None:
         if max_bytes < 0:
@@ -35,7 +35,7 @@ class CachedEmbedder:
 
     @property
     def name(self) -> str:
-        """The inner embedder's name: its vectors are these."""
+        """The inner embedder's name, since these are its vectors."""
         return self.inner.name
 
     @property
@@ -44,7 +44,7 @@ class CachedEmbedder:
         return self.inner.dimension
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> NDArray[np.float32]:
-        """One unit vector a text, in order; only those not kept are asked of the inner embedder."""
+        """One unit vector per text, in order; the inner embedder makes only those that are not cached."""
         import numpy as np
 
         if not texts:
@@ -66,7 +66,7 @@ class CachedEmbedder:
             self.bytes = 0
 
     def _asked(self, texts: list[str], kind: Kind) -> NDArray[np.float32]:
-        """The inner embedder's vectors; where it fails, in whatever way, a ModelError."""
+        """The inner embedder's vectors. If it fails in any way, raises a ModelError."""
         import numpy as np
 
         try:

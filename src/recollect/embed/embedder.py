@@ -1,4 +1,4 @@
-"""What an embedder is: a batch of texts in, one float32 unit vector each out."""
+"""What an embedder is: it takes a batch of texts and returns one float32 unit vector for each."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """What is stored beside each vector: two embedders of one name give comparable vectors."""
+        """The name that is stored with each vector: embedders with the same name must give comparable vectors."""
 
     @property
     def dimension(self) -> int:
         """The length of each vector."""
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> NDArray[np.float32]:
-        """One unit vector a text, in order: an array of shape (len(texts), dimension)."""
+        """One unit vector per text, in order: an array of shape (len(texts), dimension)."""
 
 
 def readable(text: str) -> str:
-    """The text with lone surrogates replaced, so that any tokenizer and any encoder takes it."""
+    """The text with lone surrogates replaced, so that every tokenizer and encoder accepts it."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -40,7 +40,7 @@ def readable(text: str) -> str:
 
 
 def unit(name: str, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The rows scaled to length one; a row with no direction is the model's fault."""
+    """The rows scaled to length one. Raises BadReply if the model gave a row without a direction."""
     import numpy as np
 
     norms = np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Vectors without a model: words and three-letter pieces, hashed. For tests and first steps; it knows no meaning."""
+"""Vectors without a model: hashed words and three-letter pieces. For tests and first steps; they carry no meaning."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _PLAIN = Style()
 
 
 class HashingEmbedder:
-    """The same vector for the same text, on every machine; texts that share words are close."""
+    """Gives the same vector for the same text on every machine; texts that share words are close."""
 
     def __init__(self, dimension: int = 256) -> None:
         if not 8 <= dimension <= 65_536:
-            raise ConfigError(f"a hashing embedder has 8 to 65536 dimensions, not {dimension}")
+            raise ConfigError(f"'hash:{dimension}' can't be used: give 8 to 65536 dimensions, as in 'hash:256'")
         self.dimension = dimension
         self.name = f"hash:{dimension}"
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> NDArray[np.float32]:
-        """One unit vector a text, in order; both kinds alike."""
+        """One unit vector per text, in order; `kind` makes no difference."""
         import numpy as np
 
         rows = np.zeros((len(texts), self.dimension), np.float32)

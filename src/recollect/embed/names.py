@@ -23,9 +23,9 @@ _log = logging.getLogger("recollect.embed")
 
 
 def open(name: str = "auto", *, device: str | None = None) -> Embedder | None:
-    """The embedder of that 'provider:model' name; 'auto' is the local default, or None where it is not there.
+    """Open the embedder of that 'provider:model' name; 'auto' is the local default model, or None if it is not here.
 
-    'none' is None: memory goes by keywords alone. `device` is where sentence-transformers runs: cpu, cuda, mps.
+    'none' gives None: recall then works by keywords only. `device` is where sentence-transformers runs: cpu, cuda, mps.
     """
     if name == "auto":
         return _local_default()
@@ -36,11 +36,11 @@ def open(name: str = "auto", *, device: str | None = None) -> Embedder | None:
 
 
 def check(name: str) -> None:
-    """Raises ConfigError where there is no embedder of that name; nothing is loaded."""
+    """Raises ConfigError if there is no embedder of that name; loads nothing."""
     if name not in ("auto", NONE):
         provider, model = _parts(name)
         if provider == "onnx" and not (folder := _folder(model)).is_dir():
-            raise ConfigError(f"there is no folder {folder}: name a model that was pulled, or a folder that holds one")
+            raise ConfigError(f"there is no folder {folder}: name a model that was pulled, or a folder with a model")
         if provider == "hash":
             _hashing(model)
 
@@ -54,12 +54,12 @@ def _parts(name: str) -> tuple[str, str]:
 
 
 def open_reranker(name: str = DEFAULT_RERANKER) -> Reranker:
-    """The cross-encoder of that name, if pulled, or in that folder."""
+    """Open the cross-encoder of that name, if it was pulled, or the one in that folder."""
     return OnnxReranker(_folder(name))
 
 
 def runs_here() -> bool:
-    """Whether the packages that run a local model are installed."""
+    """Whether the packages that a local model needs are installed."""
     return all(importlib.util.find_spec(package) for package in ("onnxruntime", "tokenizers"))
 
 
@@ -67,7 +67,7 @@ def _local_default() -> Embedder | None:
     if not runs_here():
         _say_once("packages are missing: pip install onnxruntime tokenizers")
     elif (folder := _known(DEFAULT)) is None or not folder.is_dir():
-        _say_once(f"the local model is not here: python -m recollect.embed.models pull {DEFAULT}")
+        _say_once(f"the local model is not here: fetch it with python -m recollect.embed.models pull {DEFAULT}")
     else:
         return _onnx(DEFAULT)
     return None
@@ -85,12 +85,12 @@ def _onnx(model: str) -> Embedder:
 def _folder(model: str) -> Path:
     known = _known(model)
     if known is not None and not known.is_dir():
-        raise ConfigError(f"the model {model} is not here: python -m recollect.embed.models pull {model}")
+        raise ConfigError(f"the model {model} is not here: fetch it with python -m recollect.embed.models pull {model}")
     return known or Path(model).expanduser()
 
 
 def _known(model: str) -> Path | None:
-    from recollect.embed import models  # at the call, so that models can be run as a script
+    from recollect.embed import models  # imported here, so that models can be run as a script
 
     return models.folder(model) if model in models.KNOWN else None
 

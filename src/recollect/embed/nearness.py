@@ -1,7 +1,7 @@
-"""Cosines as a share of the way from unrelated to identical, so that one threshold serves every model.
+"""Cosines on a scale from 0 (unrelated) to 1 (identical), so that one threshold serves every model.
 
-Models differ in where their cosines lie: e5's begin near 0.7, others' near 0. Where they lie for texts that have
-nothing to do with each other is measured once for a model: one standard deviation above their mean is 0 here.
+Models differ in their range of cosines: e5's begin near 0.7, others' near 0. The cosines of texts that have nothing to
+do with each other are measured once for each model; one standard deviation above their mean is 0 on this scale.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ UNRELATED: Final = (
 
 
 class Nearness:
-    """How near a cosine of one embedder is: 0 where texts are unrelated, 1 where they are the same.
+    """What a cosine of one embedder means: 0 for unrelated texts, 1 for identical ones.
 
-    `seconds` is how long measuring the embedder took: once, with the first question that needs it.
+    The embedder is measured once, with the first question that needs it; `seconds` is how long that took.
     """
 
     def __init__(self, embedder: Embedder) -> None:
@@ -40,15 +40,16 @@ class Nearness:
         self._unrelated: tuple[NDArray[np.float32], float, float] | None = None
 
     def of(self, cosine: float) -> float:
-        """The share of the way from unrelated to identical; raises ModelError where the model fails."""
+        """The cosine on the scale from 0 (unrelated) to 1 (identical); raises ModelError if the model fails."""
         _, mean, spread = self._measured()
         base = min(0.99, mean + spread)
         return min(1.0, max(0.0, (cosine - base) / (1 - base)))
 
     def above(self, cosine: float, question: NDArray[np.float32]) -> float:
-        """By how many standard deviations a cosine to this question is above those of unrelated texts to it.
+        """How many standard deviations a cosine to this question is above the question's cosines to unrelated texts.
 
-        Questions differ in how near they are to anything at all. Raises ModelError where the model fails.
+        This is relative to the question, because some are closer than others to any text. Raises ModelError if the
+        model fails.
         """
         passages, _, spread = self._measured()
         return (cosine - float((passages @ question).mean())) / max(spread, 1e-6)

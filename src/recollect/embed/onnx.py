@@ -1,7 +1,7 @@
-"""A local model: any folder with `model.onnx` and `tokenizer.json`, on the CPU, without torch.
+"""A local model: any folder with `model.onnx` and `tokenizer.json`, run on the CPU without torch.
 
-Texts run one at a time. An int8 model scales its activations by all that is in a batch, so in a batch a text's vector
-depends on its neighbours (cosine to itself .995, which reorders results), and on a CPU batching saves little.
+Texts run one at a time. An int8 model scales its activations over the whole batch, so in a batch a text's vector would
+depend on its neighbours (cosine .995 to itself, which reorders results), and on a CPU batching saves little.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ MAX_TOKENS, MAX_THREADS = 512, 4
 
 
 class OnnxModel:
-    """A model and its tokenizer, loaded: texts in, the model's first output out. Safe under threads."""
+    """A loaded model with its tokenizer: takes texts, gives the model's first output. Thread-safe."""
 
     def __init__(self, folder: Path, max_tokens: int | None) -> None:
         for file in ("model.onnx", "tokenizer.json"):
             if not (folder / file).is_file():
-                raise ConfigError(f"{folder} has no {file}: an ONNX model folder holds model.onnx and tokenizer.json")
+                raise ConfigError(f"{folder} has no {file}: name a folder that has model.onnx and tokenizer.json")
         self._folder, self._tokenizer = folder, _tokenizer(folder)
         self.max_tokens = max_tokens or (self._tokenizer.truncation or {}).get("max_length", MAX_TOKENS)
         self._tokenizer.no_padding()
@@ -38,11 +38,11 @@ class OnnxModel:
         self._session = _session(folder)
         self._inputs = [given.name for given in self._session.get_inputs()]
         if unknown := set(self._inputs) - {"input_ids", "attention_mask", "token_type_ids"}:
-            raise ConfigError(f"{folder}: the model asks for {', '.join(sorted(unknown))}, which a text has not")
+            raise ConfigError(f"{folder}: needs {', '.join(sorted(unknown))} besides a text: name another model")
         self._output = self._session.get_outputs()[0].name
 
     def run(self, text: str, pair: str | None = None) -> NDArray[np.float32]:
-        """The first output for one text, or a pair of them, without the batch axis."""
+        """The model's first output for one text or for a pair of texts, without the batch axis."""
         import numpy as np
 
         longest = CHARS_A_TOKEN * self.max_tokens
@@ -84,7 +84,7 @@ def _session(folder: Path) -> Any:
 
 
 class OnnxEmbedder:
-    """Vectors by a local ONNX model; pooling and prefixes by its style."""
+    """Vectors from a local ONNX model, with the pooling and prefixes of its style."""
 
     def __init__(self, folder: Path, name: str | None = None) -> None:
         self._style = style_in(folder)
@@ -97,7 +97,7 @@ class OnnxEmbedder:
         return int(self.embed([""]).shape[1])
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> NDArray[np.float32]:
-        """One unit vector a text, in order."""
+        """One unit vector per text, in order."""
         import numpy as np
 
         if not texts:

@@ -1,4 +1,4 @@
-"""Reads a question and a text together, and says how well one answers the other."""
+"""Rerankers: models that read a question and a text together, and score how well the text answers the question."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class Reranker(Protocol):
         """The model's name."""
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One score a text, in order; the higher, the better it answers the query."""
+        """One score per text, in order; the higher, the better the text answers the query."""
 
 
 class OnnxReranker:
-    """A cross-encoder in an ONNX folder; scores are its logits, each independent of the other texts."""
+    """A cross-encoder in an ONNX folder. Its scores are logits; each is independent of the other texts."""
 
     def __init__(self, folder: Path) -> None:
         self._model = OnnxModel(folder, style_in(folder).max_tokens)
         self.name = f"onnx:{folder.resolve().name}"
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One logit a text, in order."""
+        """One logit per text, in order."""
         import numpy as np
 
         asked = readable(query)

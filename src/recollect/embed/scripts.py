@@ -1,4 +1,4 @@
-"""Which texts a model can read: one made for English makes nothing of other scripts."""
+"""Which texts a model can read: one trained on English can't make sense of other scripts."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import re
 from typing import Final
 
 ENGLISH: Final = frozenset({"onnx:e5-small-v2", "onnx:bge-small-en-v1.5"})
-"""Embedders, by name, that were trained on English alone."""
+"""The names of embedders that were trained on English only."""
 LOOKED_AT: Final = 2_000
-"""Characters that tell the script of a text: about as many as such a model reads."""
+"""How many characters of a text decide its script: about as many as such a model reads."""
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _OTHER: Final = re.compile(r"[^\W\d_\0-\u024f]")
 """A letter of another script than Latin."""
 
 
 def reads(name: str, text: str) -> bool:
-    """Whether the embedder of that name can tell what a text is about."""
+    """Whether the embedder of that name can read the text."""
     return name not in ENGLISH or is_latin(text)
 
 

@@ -1,4 +1,4 @@
-"""Vectors by sentence-transformers, for those who have it (and torch) installed."""
+"""Vectors from sentence-transformers, if it (and torch) is installed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SentenceTransformersEmbedder:
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
             raise ModelUnavailable(
-                f"{model}: needs a package that is not here: pip install sentence-transformers (it brings torch)"
+                f"{model} needs a package that is not installed: pip install sentence-transformers (it brings torch)"
             ) from error
         try:
             self._model = SentenceTransformer(model, device=device)
@@ -38,7 +38,7 @@ class SentenceTransformersEmbedder:
         return int(self.embed([""]).shape[1])
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> NDArray[np.float32]:
-        """One unit vector a text, in order."""
+        """One unit vector per text, in order."""
         import numpy as np
 
         if not texts:

@@ -1,4 +1,4 @@
-"""How a model wants its text: prefixes, pooling, length. By its name, or by a `recollect.json` in its folder."""
+"""How a model wants its text (prefixes, pooling, length), from its name or from a `recollect.json` in its folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from recollect.embed.embedder import Kind, readable
 from recollect.errors import ConfigError
 
 CHARS_A_TOKEN = 100
-"""No tokenizer in use packs more text into one token, so cutting at this many loses nothing."""
+"""No tokenizer in use makes tokens longer than this, so cutting a text at this many per token loses nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +26,14 @@ class Style:
 
     def __post_init__(self) -> None:
         if not isinstance(self.query, str) or not isinstance(self.passage, str):
-            raise ConfigError("query and passage must be text to put in front of a text")
+            raise ConfigError("query and passage must be text, to be put in front of each query and passage")
         if self.pooling not in ("mean", "cls"):
             raise ConfigError(f"pooling {self.pooling!r} is not known: use 'mean' or 'cls'")
         if self.max_tokens is not None and (type(self.max_tokens) is not int or self.max_tokens < 1):
             raise ConfigError(f"max_tokens must be a whole number above 0, not {self.max_tokens!r}")
 
     def prefixed(self, text: str, kind: Kind) -> str:
-        """The text as this model wants it for that kind."""
+        """The text with the prefix that this model wants for that kind."""
         if kind not in ("query", "passage"):
             raise ConfigError(f"kind {kind!r} is not known: use 'query' or 'passage'")
         return (self.query if kind == "query" else self.passage) + readable(text)
@@ -50,12 +50,12 @@ _BY_NAME = (
 
 
 def style_of(model: str) -> Style:
-    """The style a model of that name was trained with; mean pooling and no prefixes for one not known."""
+    """The style that the model of that name was trained with; mean pooling and no prefixes if it is unknown."""
     return next((style for pattern, style in _BY_NAME if pattern.search(model)), Style())
 
 
 def style_in(folder: Path) -> Style:
-    """The style written in the folder's `recollect.json`, else the one its name tells."""
+    """The style from the folder's `recollect.json`, or else from the folder's name."""
     path = folder / "recollect.json"
     if not path.exists():
         return style_of(folder.name)
@@ -64,4 +64,4 @@ def style_in(folder: Path) -> Style:
         given: Any = json.loads(path.read_text("utf-8"))
         return Style(**given)
     except (ValueError, TypeError) as error:
-        raise ConfigError(f"{path} can't be used ({error}): it is a JSON object with any of {known}") from error
+        raise ConfigError(f"{path} can't be used ({error}): it must be a JSON object with any of {known}") from error

@@ -1,4 +1,4 @@
-"""Where memory is kept: `open(url)` gives a store. Nothing acknowledged is ever lost."""
+"""Where memory is kept: `open(url)` returns a store. What a store has acknowledged is never lost."""
 
 from __future__ import annotations
 
@@ -56,15 +56,15 @@ __all__ = [
 ]
 
 MANY_SESSIONS: Final = 10_000
-"""How many sessions are read at a time where all are: a store may look at all that are left to find the newest."""
+"""How many sessions `each_session` reads at a time. A large page, as a store may look at all that are left for each."""
 _CONNINFO: Final = re.compile(r"\s*(?:host|hostaddr|port|dbname|user|password|passfile|service)\s*=")
 
 
 def open(url: str, *, index: str | None = None, durability: Durability = "full", clock: Clock = local_now) -> Store:
     """Open the store at a url: `memory.db` or `sqlite:///memory.db`, `postgresql://…`, `:memory:` for one in RAM.
 
-    `full` durability survives a power cut; `normal` is faster, but a power cut may lose the last moments' writes.
-    `index` names another engine for vectors beside it: `chroma:///folder`, or `chroma://host:port` for a server.
+    With `full` durability, writes survive a power cut; `normal` is faster, but a power cut may lose the latest writes.
+    `index` has vectors searched by another engine: `chroma:///folder`, or `chroma://host:port` for a server.
     """
     if index is None:
         return _opened(url, durability, clock)
@@ -76,7 +76,7 @@ def open(url: str, *, index: str | None = None, durability: Durability = "full",
 
 
 def each_session(log: Log, scope: Scope) -> Iterator[SessionStats]:
-    """Every session in the scope, the one written to last first."""
+    """Every session in the scope, most recently written to first."""
     before: int | None = None
     while page := log.sessions(scope, before=before, limit=MANY_SESSIONS):
         yield from page
@@ -91,7 +91,7 @@ def _opened(url: str, durability: Durability, clock: Clock) -> Store:
         return PostgresStore(url, durability, clock)
     if _CONNINFO.match(url):
         raise ConfigError(
-            "the store looks like libpq's name=value pairs: give it as postgresql://user:password@host/db"
+            "the store is given as name=value pairs (libpq): give it as postgresql://user:password@host/db"
         )
     path = rest.removeprefix("/") if found else url
     if not path or (found and scheme != "sqlite"):

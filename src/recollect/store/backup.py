@@ -1,4 +1,4 @@
-"""The file of a backup or an export: whole or not there, and written by one at a time."""
+"""Writing the file of a backup or an export: it is complete or not there, and only one process writes it at a time."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from typing import BinaryIO, Final
 from recollect.errors import ConfigError, DiskFull, StoreUnavailable
 
 OTHER_KIND: Final = (
-    "nothing was changed. A backup goes back into a store of the kind that it is of; "
-    "`recollect export` and `import` bring messages from one to the other"
+    "nothing was changed. A backup can only be restored into the same kind of store; "
+    "use `recollect export` and `import` to move messages to another kind"
 )
-"""How an error ends about a file that is no backup of this kind of store."""
+"""The end of errors about a file that is not a backup of this kind of store."""
 
 
 @contextmanager
 def making(target: Path) -> Iterator[Path]:
-    """An empty file to write into; it becomes the target once the block has ended without an error.
+    """An empty file to write into; it becomes the target when the block ends without an error.
 
-    What a killed process left of it is overwritten; ConfigError while another process writes the same one.
+    What a killed process left behind is overwritten. ConfigError if another process is writing the same target.
     """
     _check_new(target)
     part = target.with_name(f"{target.name}.part")
     with _opened(part) as file:
         if not _locked(file, part):
-            raise ConfigError(f"{target} is being written by another process; choose a new file for this one")
+            raise ConfigError(f"{target} is being written by another process: choose another file")
         try:
             _check_new(target)
             file.truncate(0)
@@ -50,23 +50,23 @@ def no_room(target: Path) -> DiskFull:
 
 
 def _check_new(target: Path) -> None:
-    with suppress(OSError):  # as for a name that is too long, which can't be opened
+    with suppress(OSError):  # such as a name that is too long: opening it fails later
         if target.exists():
-            raise ConfigError(f"{target} is there already; choose a new file")
+            raise ConfigError(f"{target} exists already: choose a new file")
 
 
 def _opened(path: Path) -> BinaryIO:
     try:
         return path.open("ab")
     except (OSError, ValueError) as error:
-        raise StoreUnavailable(f"the file can't be written ({error}): name one in another folder") from error
+        raise StoreUnavailable(f"the file can't be written ({error}): name a file in another folder") from error
 
 
 def _locked(file: BinaryIO, path: Path) -> bool:
-    """Lock the file; False where another process has it, or had it until now and has moved or removed it since."""
+    """Lock the file; False if another process has the lock, or had it and has moved or removed the file since."""
     try:
         import fcntl
-    except ImportError:  # as on Windows
+    except ImportError:  # Windows
         return True
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

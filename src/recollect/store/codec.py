@@ -1,4 +1,4 @@
-"""Messages and records as bytes, and the hash that chains a session's messages."""
+"""Messages, records and items as bytes, and the hash that chains a session's messages."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from recollect.store.values import Item, Record
 from recollect.types import Message
 
 KEPT, MAX_KEPT = 2_048, 4_096
-"""How many messages that were read are remembered, and the most bytes of such a message."""
+"""How many decoded messages are cached, and the largest size in bytes of one that is."""
 
 START: Final = bytes(32)
 """The hash before a session's first message."""
 
 
 def new_id() -> str:
-    """An id no one else has; those made later mostly sort later, which keeps indexes of them compact."""
+    """A unique id. Ids made later mostly sort later, which keeps database indexes compact."""
     return ((time.time_ns() // 1_000_000).to_bytes(6, "big") + os.urandom(8)).hex()
 
 
 def id_of(kind: str, key: str) -> str:
-    """The id of the one record that there is of a kind and key, the same in every store."""
+    """The id for a record that is the only one of its kind and key; the same in every store."""
     return sha256(f"{kind} {key}".encode()).hexdigest()[:32]
 
 
 def new_salt() -> bytes:
-    """Random bytes for the hash of a message: once they are erased with the text, the hash tells nothing about it."""
+    """Random bytes for the hash of a message: once they are erased with it, the hash reveals nothing about its text."""
     return os.urandom(16)
 
 
@@ -48,7 +48,7 @@ def micros(when: datetime) -> int:
 
 
 def from_micros(value: int) -> datetime:
-    """The time in UTC of which `micros` gave this number; the first or last moment there is where it is beyond."""
+    """The UTC time that many microseconds after 1970; the earliest or latest possible one if it is out of range."""
     try:
         return EPOCH + timedelta(microseconds=value)
     except OverflowError:
@@ -56,7 +56,7 @@ def from_micros(value: int) -> datetime:
 
 
 DAMAGE: Final = (ValueError, TypeError, LookupError, AttributeError)
-"""What reading bytes that were damaged may raise."""
+"""What reading damaged bytes may raise."""
 
 _JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
 _READ: Final = json.JSONDecoder().raw_decode
@@ -64,7 +64,7 @@ _quoted: Final = json.encoder.encode_basestring
 
 
 def to_bytes(value: Any) -> bytes:
-    """A JSON value as bytes; any text, half surrogate pairs included, survives."""
+    """A JSON value as bytes; keeps any text, even with lone surrogates."""
     return _json(value).encode("utf-8", "surrogatepass")
 
 
@@ -76,7 +76,7 @@ def _json(value: Any) -> str:
 
 
 def from_bytes(data: bytes) -> Any:
-    """The JSON value these bytes hold; StoreError if they were damaged."""
+    """The JSON value in these bytes; StoreError if they are damaged."""
     try:
         text = data.decode("utf-8", "surrogatepass")
         value, end = _READ(text)
@@ -86,28 +86,28 @@ def from_bytes(data: bytes) -> Any:
 
 
 def check_sum(data: bytes, *beside: object) -> int:
-    """A checksum of the bytes and of the values kept beside them."""
+    """A checksum of the bytes and of the values that are stored beside them."""
     sum = zlib.crc32(data)
     return zlib.crc32(repr(beside).encode("utf-8", "surrogatepass"), sum) if beside else sum
 
 
 def sealed(data: bytes, *beside: object) -> bytes:
-    """The bytes with a checksum in front, of them and of the values kept beside them."""
+    """The bytes, with the checksum of them and of the values stored beside them in front."""
     return check_sum(data, *beside).to_bytes(4, "big") + data
 
 
 def unsealed(data: bytes) -> Any:
-    """The JSON value that was sealed."""
+    """The JSON value in bytes from `sealed`; the checksum is not checked."""
     return from_bytes(data[4:])
 
 
 def damaged(what: str, error: Exception) -> StoreError:
-    """The error for something that can't be read as it was written."""
-    return StoreError(f"{what} in the store is damaged ({error}): check the store to see where, restore a backup")
+    """The error for something that can't be read."""
+    return StoreError(f"{what} in the store is damaged ({error}): check the store to see where, or restore a backup")
 
 
 def encode(message: Message) -> bytes:
-    """A message that has arrived as bytes, its id left out."""
+    """A message as bytes, without its id; `received` and `at` must be set."""
     received = (message.received or EPOCH).isoformat()
     at = received if message.at is message.received else (message.at or EPOCH).isoformat()
     if type(message.content) is str and message.shape is None and not message.extra:
@@ -130,7 +130,7 @@ def _end(name: str | None, metadata: Mapping[str, Any]) -> str:
 
 
 def decode(id: str, body: bytes) -> Message:
-    """The message that `encode` described; StoreError if it was damaged. Those that come again are remembered."""
+    """The message in bytes from `encode`; StoreError if they are damaged. Small messages are cached."""
     return _kept(id, body) if len(body) <= MAX_KEPT else _decoded(id, body)
 
 
@@ -139,7 +139,7 @@ def _decoded(id: str, body: bytes) -> Message:
 
 
 def message_of(id: str, data: dict[str, Any]) -> Message:
-    """The message that the JSON value of its bytes describes; StoreError if it was damaged."""
+    """The message in the JSON value of its bytes; StoreError if it is damaged."""
     try:
         data["received"] = datetime.fromisoformat(data["received"])
         data["at"] = datetime.fromisoformat(data["at"]) if "at" in data else data["received"]
@@ -153,13 +153,13 @@ _kept: Final = remembered(KEPT)(_decoded)
 
 
 def decode_text(id: str, body: bytes) -> str:
-    """The words of the message that `encode` described."""
+    """The text of the message in bytes from `encode`."""
     content = from_bytes(body).get("content", "")
     return content if type(content) is str else decode(id, body).text
 
 
 def chained(before: bytes, salt: bytes, id: str, body: bytes) -> bytes:
-    """The hash of a message and of all before it."""
+    """The hash of a message and of all messages before it, whose hash is `before`."""
     name = id.encode()
     return sha256(b"".join((before, salt, len(name).to_bytes(2, "big"), name, body))).digest()
 
@@ -169,7 +169,7 @@ _OPTIONAL: Final = ("confidence", "origin", "trust", "sources", *_TIMES)
 
 
 def plain_record(record: Record) -> dict[str, Any]:
-    """What a record says as JSON data, without what a store keeps in columns of its own."""
+    """A record as JSON data, without the fields that a store keeps in columns."""
     data = {"value": record.value}
     for name in _OPTIONAL:
         if (item := getattr(record, name)) not in (None, "", ()):
@@ -178,18 +178,18 @@ def plain_record(record: Record) -> dict[str, Any]:
 
 
 def record_fields(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a record from what `plain_record` made."""
+    """The fields of a record, from the result of `plain_record`."""
     times = {name: datetime.fromisoformat(data[name]) for name in _TIMES if name in data}
     return {**data, **times, "sources": tuple(data.get("sources", ()))}
 
 
 def encode_record(record: Record) -> bytes:
-    """What `plain_record` makes, as bytes."""
+    """The result of `plain_record` as bytes."""
     return to_bytes(plain_record(record))
 
 
 def decode_record(body: bytes, superseded_at: str | None, **columns: Any) -> Record:
-    """The record that `encode_record` described, with what a store keeps in columns; StoreError if it was damaged."""
+    """The record in bytes from `encode_record` and in columns; StoreError if the bytes are damaged."""
     data: dict[str, Any] = from_bytes(body)
     try:
         ended = datetime.fromisoformat(superseded_at) if superseded_at else None
@@ -199,24 +199,24 @@ def decode_record(body: bytes, superseded_at: str | None, **columns: Any) -> Rec
 
 
 def plain_item(item: Item) -> dict[str, Any]:
-    """What of an item is not in columns of its own, as JSON data."""
+    """An item as JSON data, without the fields that a store keeps only in columns."""
     at = None if item.at is None else item.at.isoformat()
     return {"text": item.text, "at": at, "role": item.role, "metadata": item.metadata, "sources": list(item.sources)}
 
 
 def item_fields(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of an item from what `plain_item` made."""
+    """The fields of an item, from the result of `plain_item`."""
     at = None if data["at"] is None else datetime.fromisoformat(data["at"])
     return {**data, "at": at, "sources": tuple(data["sources"])}
 
 
 def encode_item(item: Item) -> bytes:
-    """What `plain_item` makes, as bytes."""
+    """The result of `plain_item` as bytes."""
     return to_bytes(plain_item(item))
 
 
 def decode_item(body: bytes, **columns: Any) -> Item:
-    """The item that `encode_item` described, with what a store keeps in columns; StoreError if it was damaged."""
+    """The item in bytes from `encode_item` and in columns; StoreError if the bytes are damaged."""
     data: dict[str, Any] = from_bytes(body)
     try:
         return Item(**columns, **item_fields(data))

@@ -1,4 +1,4 @@
-"""The rules of the job queue: every backend follows these."""
+"""The rules of the job queue, which every backend follows."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from recollect.store.values import Job, JobState
 from recollect.types import check_id
 
 MAX_ATTEMPTS: Final = 5
-"""A job claimed this often without being finished is dead."""
+"""A job that was claimed this many times without being finished is dead."""
 
 CLOCK_SLACK: Final = 60.0
-"""Where the clock goes back by more seconds than this, waiting times and leases set before that are over."""
+"""If the clock goes back by more than this many seconds, all waiting times and leases set before are over."""
 
 MAX_ERROR: Final = 10_000
 STATES: Final = get_args(JobState)
 
 
 def micros(seconds: float) -> int:
-    """Seconds as the whole microseconds that stores count in."""
+    """Seconds as whole microseconds."""
     return round(seconds * 1_000_000)
 
 
 SLACK: Final = micros(CLOCK_SLACK)
-"""The same in microseconds."""
+"""`CLOCK_SLACK` in microseconds."""
 
 
 def number(id: str) -> int:
-    """The number that a job's id stands for; 0, which no job has, where it is none."""
+    """A job's id as a number; 0, which no job has, if it is not a valid one."""
     return int(id) if id.isascii() and id.isdecimal() and len(id) < 19 else 0
 
 
 def backoff(attempts: int) -> float:
-    """Seconds to wait after that many attempts: 2, 4, 8 … at most an hour."""
+    """Seconds to wait after that many attempts: 2, 4, 8 …, at most an hour."""
     return min(3600.0, 2.0 ** min(attempts, 12))
 
 
@@ -48,28 +48,28 @@ def is_due(due: float, since: float, now: float) -> bool:
 
 
 def is_spent(job: Job) -> bool:
-    """Whether a job was claimed for the last time."""
+    """Whether a running job may not be claimed again."""
     return job.state == "running" and job.attempts >= MAX_ATTEMPTS
 
 
 class Rows(Protocol):
-    """The jobs of a backend inside one change."""
+    """The jobs of a backend, inside one transaction."""
 
     def held(self, job: Job) -> Job:
-        """The job as it is kept; Conflict where it is no longer its worker's."""
+        """The job as the store has it; Conflict if its worker has lost it."""
 
     def twin(self, job: Job) -> Job | None:
-        """Another job of the same scope, kind and key that waits."""
+        """Another job with the same scope, kind and key that is waiting, if there is one."""
 
     def move(self, job: Job, wait: float, **changes: Any) -> Job:
-        """Keep the job with changes; its next state is due in `wait` seconds."""
+        """Keep the job with these changes, due in `wait` seconds; returns it."""
 
     def remove(self, job: Job) -> None:
         """Remove the job."""
 
 
 def claim(rows: Rows, job: Job, worker: str, lease: float) -> Job | None:
-    """Make a job that is due the worker's; None for one whose last lease ended, which is dead from then on."""
+    """Give a job that is due to the worker; returns the job, or None if it had its last attempt and is dead now."""
     if is_spent(job):
         rows.move(job, 0, state="dead", error=job.error or "its lease ended")
         return None
@@ -77,7 +77,7 @@ def claim(rows: Rows, job: Job, worker: str, lease: float) -> Job | None:
 
 
 def renew(rows: Rows, job: Job, lease: float) -> Job:
-    """Count the lease of a job from now."""
+    """Start the lease of a job again from now; returns the job."""
     check_lease(lease)
     return rows.move(rows.held(job), lease)
 
@@ -88,7 +88,7 @@ def finish(rows: Rows, job: Job) -> None:
 
 
 def fail(rows: Rows, job: Job, error: str, retry: bool) -> Job:
-    """Have a job wait for its next attempt, or give it up; where another waits for the same, that one is returned."""
+    """Make a job wait for its next attempt, or give it up; returns it, or another job that waits for the same work."""
     held, text = rows.held(job), error_text(error)
     if not retry or is_spent(held):
         return rows.move(held, 0, state="dead", error=text)
@@ -99,7 +99,7 @@ def fail(rows: Rows, job: Job, error: str, retry: bool) -> Job:
 
 
 def revive(rows: Rows, dead: Sequence[Job]) -> int:
-    """Have dead jobs wait again; returns how many. One for which another waits already is removed."""
+    """Make dead jobs wait again; returns how many there were. If another already waits for the same, it is removed."""
     for job in dead:
         if rows.twin(job) is None:
             rows.move(job, 0, state="waiting", attempts=0, error=None)
@@ -109,24 +109,24 @@ def revive(rows: Rows, dead: Sequence[Job]) -> int:
 
 
 def moved(job: Job, due: datetime, changes: dict[str, Any]) -> Job:
-    """The job with changes; only one that runs has a worker."""
+    """The job with these changes. Only a running job has a worker."""
     job = dataclasses.replace(job, due=due, **changes)
     return job if job.state == "running" else dataclasses.replace(job, worker=None)
 
 
 def check_held(held: Job | None, job: Job) -> Job:
-    """The job as it is kept; Conflict where it is not, or no longer, its worker's."""
+    """The job as the store has it, which is `held`; Conflict if `job` was never or is no longer its worker's."""
     running = held is not None and held.state == "running" and job.worker is not None
     if held is None or not running or (held.worker, held.attempts) != (job.worker, job.attempts):
         raise Conflict(
-            f"job {job.id!r} ({job.kind}) is not claimed by {job.worker!r} any more: its lease ended or it is done; "
-            "leave its effects out"
+            f"job {job.id!r} ({job.kind}) is no longer claimed by {job.worker!r}: its lease ended or it is done; "
+            "discard what was done for it"
         )
     return held
 
 
 def check_claim(kinds: Sequence[str], worker: str, lease: float, limit: int) -> None:
-    """Raises unless a claim can be made."""
+    """Raises unless the arguments of `claim` are valid."""
     if isinstance(kinds, str):
         raise ConfigError(f"kinds={kinds!r}: give a list of kinds, not one text")
     for kind in kinds:
@@ -137,18 +137,18 @@ def check_claim(kinds: Sequence[str], worker: str, lease: float, limit: int) -> 
 
 
 def check_find(state: str | None, limit: int) -> None:
-    """Raises unless jobs can be asked for."""
+    """Raises unless the arguments of `find` are valid."""
     if state is not None and state not in STATES:
-        raise ConfigError(f"state={state!r}: give one of {', '.join(STATES)}, or none for all")
+        raise ConfigError(f"state={state!r} is unknown: give one of {', '.join(STATES)}, or None for all")
     check_count("limit", limit, 1)
 
 
 def check_lease(lease: float) -> None:
     """Raises unless a lease is a sensible number of seconds."""
     if not 1e-6 <= lease <= 10**6:
-        raise ConfigError(f"lease={lease!r}: give a number of seconds, at least a millionth and at most a million")
+        raise ConfigError(f"lease={lease!r}: give a number of seconds from 0.000001 to a million")
 
 
 def error_text(error: str) -> str:
-    """What is kept of an error: text that any backend can hold, its end cut off where it is very long."""
+    """The error text to keep: without characters that a backend can't store, and cut off if very long."""
     return error[:MAX_ERROR].replace("\x00", "\ufffd").encode("utf-8", "replace").decode()

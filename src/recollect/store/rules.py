@@ -1,4 +1,4 @@
-"""The rules of messages and records: every backend follows these."""
+"""The rules for messages and records, which every backend follows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from recollect.types import Message, Scope, check_id
 
 
 def arrived(messages: Sequence[Message], now: datetime) -> list[Message]:
-    """The messages with what was absent set: id, received and at."""
+    """The messages with missing `id`, `received` and `at` filled in."""
     return [_arrived(message, now) for message in messages_only(messages)]
 
 
@@ -28,17 +28,17 @@ def _arrived(message: Message, now: datetime) -> Message:
 
 
 def check_same_message(given: Message, kept: Message) -> None:
-    """Raises Conflict unless a message that came again is the one that is kept."""
+    """Raises Conflict unless a message whose id is known equals the kept one."""
     again = given.replace(received=given.received or kept.received, at=given.at or given.received or kept.at)
     if again != kept:
         raise Conflict(
-            f"message {kept.id!r} is already in this session with other content; "
-            "give a changed message a new id, or none to have one made"
+            f"message {kept.id!r} is already in this session with other content: "
+            "give the changed message a new id, or none to have one made"
         )
 
 
 def recorded(record: Record, scope: Scope, position: int, now: datetime) -> Record:
-    """A record as it enters a store."""
+    """The record with the fields that a store sets."""
     return dataclasses.replace(
         record,
         id=record.id or new_id(),
@@ -51,7 +51,7 @@ def recorded(record: Record, scope: Scope, position: int, now: datetime) -> Reco
 
 
 def check_same_record(given: Record, kept: Record) -> None:
-    """Raises Conflict unless a record that came again is the one that is kept, but for what the store set."""
+    """Raises Conflict unless a record whose id is known equals the kept one, ignoring the fields that a store sets."""
     if _said(given) != _said(kept):
         raise id_taken(kept.id)
 
@@ -61,21 +61,21 @@ def _said(record: Record) -> Record:
 
 
 def check_standing(found: Record | None, scope: Scope, id: str) -> Record:
-    """The record with that id, to be superseded; NotFound, or Conflict where it is superseded already."""
+    """The record, which is to be superseded. Raises NotFound, or Conflict if it is superseded already."""
     if found is None:
         raise NotFound(f"no record {id!r} at {scope}")
     if found.superseded_at is not None:
-        raise Conflict(f"record {id!r} is superseded already; read its history and supersede the current one")
+        raise Conflict(f"record {id!r} is superseded already: read its history and supersede the current one")
     return found
 
 
 def id_taken(id: str) -> Conflict:
     """The error for a record whose id is taken."""
-    return Conflict(f"record {id!r} is already kept; supersede it with a record of another id instead")
+    return Conflict(f"a record {id!r} exists already: to change it, supersede it with a record that has another id")
 
 
 def holds(record: Record, at: datetime | None) -> bool:
-    """Whether a record is valid at that time; always, where no time is given."""
+    """Whether a record is valid at that time; True if no time is given."""
     if at is None:
         return True
     started = record.valid_from is None or record.valid_from <= at

@@ -1,4 +1,4 @@
-"""The text of messages from the bytes in the log; many at a time, as the first question to a user reads them all."""
+"""The text of messages, from their bytes in the log; many at a time, because a user's first question reads them all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from recollect.store import codec
 from recollect.store.values import Entry, Spoken
 
 TOGETHER: Final = 100
-"""How many messages are parsed as one list; their bytes and their texts are in memory at the same time."""
+"""How many messages are parsed as one list. Limited because their bytes and texts are in memory at the same time."""
 
 
 def spoken_of(entry: Entry) -> Spoken:
@@ -21,7 +21,7 @@ def spoken_of(entry: Entry) -> Spoken:
 
 
 def decoded(rows: Sequence[tuple[int, str, str, bytes]]) -> list[Spoken]:
-    """The text of messages from their positions, sessions, ids and bytes; StoreError if one was damaged."""
+    """The text of messages, given their positions, sessions, ids and bytes; StoreError if one is damaged."""
     found, make = list[Spoken](), Spoken._make
     for start in range(0, len(rows), TOGETHER):
         some = rows[start : start + TOGETHER]
@@ -36,7 +36,7 @@ def decoded(rows: Sequence[tuple[int, str, str, bytes]]) -> list[Spoken]:
 
 
 def _values(bodies: Sequence[bytes]) -> list[Any]:
-    """The JSON value of each; parsed as one list, which is faster, or one by one where something is damaged."""
+    """The JSON values, parsed as one list, which is faster, or one by one if something is damaged."""
     try:
         values: list[Any] = json.loads(b"".join((b"[", b",".join(bodies), b"]")).decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError):

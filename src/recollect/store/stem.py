@@ -1,6 +1,6 @@
 """English word stems by Porter's algorithm with his two later rules, so that 'moved' finds 'moving'.
 
-Forms that follow no rule stand in a list, so that 'bought' finds 'buying'.
+Irregular forms are in a list, so that 'bought' finds 'buying'.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ children, man men, woman women, foot feet, tooth teeth, mouse mice, goose geese,
 shelves, half halves, wolf wolves, analysis analyses, diagnosis diagnoses, crisis crises, sky skies
 """
 _IRREGULAR: Final = {form: base for base, *forms in map(str.split, _FORMS.split(",")) for form in forms}
-"""Forms by what they are forms of; those that are as often another word ("rose", "a bit", "won't") go by themselves."""
+"""Irregular forms with their base forms, without those that are as often another word ("rose", "a bit", "won't")."""
 
 MAX_WORD: Final = 64
 KNOWN: Final = 50_000
-"""How many words are remembered with their stems; longer ones than `MAX_WORD` are not: they could be a megabyte."""
+"""How many words are cached with their stems. Words longer than `MAX_WORD` are not: they could be a megabyte."""
 
 
 def _by_last_letters(endings: dict[str, str]) -> dict[str, list[tuple[str, str]]]:
-    """Endings with their replacements, by the last two letters of the ending, the longest first."""
+    """Endings with their replacements, longest first, grouped by the last two letters of the ending."""
     found: dict[str, list[tuple[str, str]]] = {}
     for ending in sorted(endings, key=len, reverse=True):
         found.setdefault(ending[-2:], []).append((ending, endings[ending]))
@@ -68,7 +68,7 @@ _STEP_4: Final = _by_last_letters({
 
 
 class _Known(dict[str, str]):
-    """Stems by their words, worked out when they are first asked for."""
+    """Stems by word, computed at the first lookup."""
 
     cache_clear = dict.clear
 
@@ -82,7 +82,7 @@ class _Known(dict[str, str]):
 
 
 stem: Final = that_forgets(_Known()).__getitem__
-"""The stem of a lower-case English word; others, and those with digits, come back as they are, cut if very long."""
+"""The stem of a lower-case English word. Other words, and words with digits, come back unchanged, cut if very long."""
 
 
 def _stem(word: str) -> str:

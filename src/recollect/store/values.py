@@ -1,4 +1,4 @@
-"""What goes into a store and what comes out: frozen values, the same for every backend."""
+"""The values that stores take and return: frozen, and the same for every backend."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from recollect.frozen import EMPTY, freeze, freeze_dict
 from recollect.types import ROLES, Message, Scope, check_id, with_zone
 
 MESSAGE: Final = "message"
-"""The kind of the index items that `Log.append` makes by itself."""
+"""The kind of the index items that `Log.append` makes for messages."""
 
 JobState: TypeAlias = Literal["waiting", "running", "dead"]
 
@@ -30,17 +30,17 @@ def _ids(values: Any, what: str) -> tuple[str, ...]:
 
 
 def aware(when: datetime | None) -> datetime | None:
-    """The same moment with a zone: UTC where none was given."""
+    """The same moment with a time zone: UTC if it had none."""
     return None if when is None else with_zone(when)
 
 
 class Entry(NamedTuple):
     """A message as the log keeps it.
 
-    `seq` counts a session's messages from 1 without a gap and is their order. `position` is the place among
-    everything the store has taken in: of two entries of one user, the later has the larger.
-    `message.metadata` includes tags set later; `hash` covers the message as it arrived and all before it.
-    `taken_off` names the tags that were taken off it.
+    `seq` numbers a session's messages in order, from 1 without gaps. `position` is the entry's place among everything
+    the store has taken in: of two entries of one user, the later one has the larger position. `message.metadata`
+    includes tags that were set later; `hash` covers the message as it arrived, and all messages before it.
+    `taken_off` has the names of tags that were removed from the message.
     """
 
     scope: Scope
@@ -53,7 +53,7 @@ class Entry(NamedTuple):
 
 
 class Spoken(NamedTuple):
-    """The text of a message of the log, who said it and when, and nothing else."""
+    """Only the text of a message in the log, who said it, and when."""
 
     position: int
     session: str
@@ -66,7 +66,7 @@ class Spoken(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SessionStats:
-    """One session at a glance; `first` and `last` are when its first and last messages happened."""
+    """An overview of one session. `first` and `last` are the times (`at`) of its first and last message."""
 
     scope: Scope
     messages: int
@@ -78,11 +78,11 @@ class SessionStats:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Something learned: a fact, a summary, an artifact, a pattern; it names the messages it came from.
+    """Something learned, such as a fact, a summary, an artifact or a pattern, and the messages it came from.
 
-    `valid_from` and `valid_to` say when it holds in the world; `recorded_at` and `superseded_at` when the store
-    learned and unlearned it. `sources` are messages its scope covers; erasing one of them erases the record.
-    A store sets `id` (where empty), `scope`, `position`, `recorded_at` and the two `superseded` fields.
+    `valid_from` and `valid_to` say when it is true in the world; `recorded_at` and `superseded_at` when the store
+    took it in and when it was superseded. `sources` are ids of messages in its scope; erasing one of them erases the
+    record. A store sets `id` (if empty), `scope`, `position`, `recorded_at` and the two `superseded` fields.
     """
 
     kind: str
@@ -119,9 +119,9 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Something that can be found: the text it is found by, and what filters look at.
+    """Something that a search can find: its text, and the fields that filters use.
 
-    `sources` are the messages (covered by its scope) whose words are in it; erasing one of them erases the item.
+    `sources` are the messages (in its scope) whose words are in it; erasing one of them erases the item.
     """
 
     kind: str
@@ -149,10 +149,10 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What an item must be to be found: of these kinds and roles, `since <= at < before`, equal metadata values.
+    """Which items a search may find: of these kinds and roles, with `since <= at < before` and these metadata values.
 
-    `as_of` leaves out everything with a later position; `exact` everything that was not put at the very scope
-    that is searched. Nothing set: everything passes.
+    `as_of` leaves out everything with a later position; `exact` leaves out everything that was not put at exactly the
+    scope that is searched. If nothing is set, everything passes.
     """
 
     kinds: tuple[str, ...] = ()
@@ -172,7 +172,7 @@ class Filter:
         metadata = freeze_dict(self.metadata, "metadata")
         for key, value in metadata.items():
             if not (value is None or isinstance(value, (str, bool, int, float))):
-                raise ConfigError(f"metadata filter {key!r} must be text, a number, true, false or none")
+                raise ConfigError(f"metadata filter {key!r} must be text, a number, True, False or None")
         _set(
             self,
             kinds=kinds,
@@ -183,7 +183,7 @@ class Filter:
         )
 
     def passes(self, item: Item) -> bool:
-        """Whether an item may be found, wherever it was put."""
+        """Whether the item passes; the scope it was put at is not checked."""
         if self.kinds and item.kind not in self.kinds:
             return False
         if self.as_of is not None and item.position > self.as_of:
@@ -201,12 +201,12 @@ ANY: Final = Filter()
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two JSON scalars are equal; true is not 1."""
+    """Whether two JSON scalars are equal; unlike in Python, True does not equal 1."""
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
 class Match(NamedTuple):
-    """An item that was found; the higher the score the better."""
+    """An item that was found; the higher the score, the better."""
 
     scope: Scope
     kind: str
@@ -216,10 +216,10 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Work to be done later. While one with the same scope, kind and `key` waits, another is not added.
+    """Work to be done later. While a job waits, another with the same scope, kind and `key` is not added.
 
-    `delay` is in seconds. `Log.append` adds one with `every` only when the number of a session's messages reaches a
-    multiple of it. A store sets the fields from `id` on; `attempts` counts the claims so far.
+    `delay` is in seconds. With `every`, `Log.append` adds the job only when the number of messages in the session
+    reaches a multiple of it. A store sets the fields from `id` on; `attempts` counts the claims so far.
     """
 
     kind: str
@@ -240,9 +240,9 @@ class Job:
         if self.key is not None:
             check_id(self.key, "a job's key")
         if not 0 <= self.delay <= 10**9:
-            raise ConfigError(f"delay {self.delay!r} is not a number of seconds from 0 to a billion")
+            raise ConfigError(f"delay={self.delay!r}: give a number of seconds from 0 to a billion")
         if self.every < 1:
-            raise ConfigError(f"every is {self.every}; it must be at least 1")
+            raise ConfigError(f"every is {self.every}: it must be at least 1")
         _set(self, payload=freeze_dict(self.payload, "payload"))
 
     def reached(self, before: int, now: int) -> bool:
@@ -261,7 +261,7 @@ class Erased:
 
 
 class Learned(NamedTuple):
-    """A record at a glance: its position and kind, and whether it stands, which a superseded one does not."""
+    """A record's position and kind, and whether it `stands`, that is, is not superseded."""
 
     position: int
     kind: str
@@ -278,13 +278,13 @@ class Erasable:
     jobs: int = 0
 
     def counted(self) -> Erased:
-        """How much that is."""
+        """How many of each that is."""
         return Erased(self.messages, len(self.records), self.items, self.jobs)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something wrong with a store: in which part, what, where, and what to do about it."""
+    """Something wrong with a store: the part, the problem, its place, and what to do about it."""
 
     part: Literal["engine", "file", "schema", "log", "records", "index", "jobs"]
     problem: str
@@ -307,5 +307,5 @@ def tagged(message: Message, tags: Mapping[str, Any]) -> Message:
 
 
 def taken_off(tags: Mapping[str, Any]) -> frozenset[str]:
-    """The names of the tags that are taken off by these."""
+    """The names of the tags that these remove."""
     return frozenset(name for name, value in tags.items() if value is None)

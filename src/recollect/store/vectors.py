@@ -1,4 +1,4 @@
-"""Vectors as numpy arrays. The one place of the store that loads numpy, on first use."""
+"""Vectors as numpy arrays. numpy is loaded at first use."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _MOST: Final = 65_536
 
 
 def checked(vector: Any) -> Vector:
-    """The vector as a float32 or int8 row; refused when it has no direction or is no row of numbers."""
+    """The vector as a float32 or int8 row; ConfigError if it is not a row of numbers, or has no direction."""
     import numpy as np
 
     row = np.asarray(vector)
     if row.dtype != np.int8:
         row = row.astype(np.float32)
     if row.ndim != 1 or not 1 <= row.size <= _MOST:
-        raise ConfigError(f"a vector must be one row of 1 to 65,536 numbers, got the shape {row.shape}")
+        raise ConfigError(f"a vector must be one row of 1 to 65,536 numbers, not an array of shape {row.shape}")
     if not np.isfinite(row).all() or not row.any():
-        raise ConfigError("a vector must hold finite numbers that are not all zero")
+        raise ConfigError("a vector must have finite numbers that are not all zero")
     return np.ascontiguousarray(row)
 
 
 def unit(rows: Vector) -> NDArray[np.float32]:
-    """The same directions, each of length one."""
+    """The vectors scaled to length one."""
     import numpy as np
 
     wide = rows.astype(np.float32, copy=False)
@@ -43,7 +43,7 @@ def unit(rows: Vector) -> NDArray[np.float32]:
 
 
 def direction(vector: Any) -> NDArray[np.float32]:
-    """The direction of one vector, checked."""
+    """One vector, checked, scaled to length one."""
     import numpy as np
 
     row = np.asarray(vector, np.float32)
@@ -52,7 +52,7 @@ def direction(vector: Any) -> NDArray[np.float32]:
 
 
 def positions(found: Iterable[tuple[int, float]]) -> Positions:
-    """Positions with their cosines as two rows."""
+    """Positions and their cosines as two arrays."""
     import numpy as np
 
     pairs = list(found)
@@ -60,8 +60,8 @@ def positions(found: Iterable[tuple[int, float]]) -> Positions:
 
 
 def check_length(model: str, have: int, given: int) -> None:
-    """Raises unless a vector is as long as the model's others."""
+    """Raises unless a vector is as long as the model's other vectors."""
     if have != given:
         raise ConfigError(
-            f"vectors of model {model!r} have {have} numbers, this one has {given}; use another model name"
+            f"vectors of model {model!r} have {have} numbers, this one has {given}: use another model name"
         )

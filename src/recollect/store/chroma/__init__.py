@@ -1,4 +1,4 @@
-"""Vectors searched by Chroma beside a store that keeps everything; no text ever goes in."""
+"""Vectors searched by Chroma, beside a store that keeps everything. Chroma never gets any text."""
 
 from recollect.store.chroma.store import ChromaStore
 

@@ -1,4 +1,4 @@
-"""Chroma's collections: one for each tenant and model, a copy of what the store keeps. Only this file loads Chroma."""
+"""Chroma's collections: for each tenant and model one copy of the vectors in the store. Only this file loads Chroma."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _SEGMENT: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def connect(url: str) -> Any:
-    """A client for a folder or a server. Files that Chroma can't read are removed: they are only copies."""
+    """Open a client for a folder or a server. Files that Chroma can't read are removed: they are only copies."""
     parts = parted(url)
     settings = Settings(anonymized_telemetry=False, chroma_server_ssl_verify=False)  # plain HTTP needs no certificates
     if parts.hostname:
         try:
             return chromadb.HttpClient(host=parts.hostname, port=parts.port or 8000, settings=settings)
         except Exception as error:
-            raise StoreUnavailable(f"Chroma at {url} can't be reached ({error}); start it and try again") from error
+            raise StoreUnavailable(f"Chroma at {url} can't be reached ({error}): start it and try again") from error
     folder = Path(parts.path.removeprefix("/"))
     if not parts.path.removeprefix("/"):
         raise ConfigError(f"{url} names no folder: give chroma:///folder or chroma://host:port")
@@ -53,7 +53,7 @@ def connect(url: str) -> Any:
 
 
 def disconnect(client: Any) -> None:
-    """Close a client, and its connections to a server, which its own `close` leaves open."""
+    """Close a client and its connections to a server, which its own `close` leaves open."""
     servers = [getattr(part, "_server", None) for part in (client, getattr(client, "_admin_client", None))]
     client.close()
     for server in servers:
@@ -79,10 +79,11 @@ def _opened(folder: Path, settings: Settings) -> Any:
 
 
 class Copies:
-    """The collections, kept equal to what the store holds.
+    """The collections, kept equal to the vectors in the store.
 
-    The first use of a tenant and model compares the tenant's copies; from then on each change is copied after its
-    commit. What Chroma could not take is owed: the next use, of any tenant, compares those copies first.
+    At the first use of a tenant and model, the tenant's copies are compared with the store; from then on each change is
+    copied after its commit. If Chroma could not take a change, it is owed: the next use, of any tenant, makes those
+    copies equal again.
     """
 
     def __init__(self, base: Store, url: str) -> None:
@@ -97,7 +98,7 @@ class Copies:
         disconnect(self._client)
 
     def equal(self, tenant: str, model: str) -> Any:
-        """The collection of the tenant and model, equal to the store; raises where that can't be."""
+        """The collection of the tenant and model, made equal to the store; raises if that fails."""
         with self._lock:
             collection = self._collection(tenant, model)
             if (tenant, model) not in self._equal:
@@ -107,18 +108,18 @@ class Copies:
             return collection
 
     def doubt(self, tenant: str | None = None) -> None:
-        """Have copies compared again before their next use: a tenant's, or all."""
+        """Make the copies of a tenant, or all of them, be compared with the store before their next use."""
         with self._lock:
             self._equal = {pair for pair in self._equal if tenant not in (None, pair[0])}
 
     def owe(self, tenant: str | None) -> None:
-        """Note that a tenant's copies, or all, lack a change."""
+        """Note that the copies of a tenant, or all of them, lack a change."""
         with self._lock:
             self._owed.add(tenant)
             self.doubt(tenant)
 
     def settle(self) -> None:
-        """Make the copies equal that lack a change."""
+        """Make the copies that lack a change equal to the store."""
         with self._lock:
             for tenant in [*self._owed]:
                 if tenant is None:
@@ -128,7 +129,7 @@ class Copies:
                 self._owed.discard(tenant)
 
     def put(self, model: str, rows: Sequence[tuple[Item, Row]]) -> None:
-        """Copy vectors that the store has just taken."""
+        """Copy vectors that the store has just kept."""
         if rows and rows[0][0].scope is not None:
             self._copy(self._collection(rows[0][0].scope.tenant, model), model, rows)
 
@@ -157,7 +158,7 @@ class Copies:
             self.compare(tenant)
 
     def differences(self) -> Iterator[tuple[str, str, int]]:
-        """Tenant, model and how many vectors differ, for each copy that is not equal to the store."""
+        """The tenant, the model and how many vectors differ, for each copy that is not equal to the store."""
         for collection, tenant, model in self._all():
             have, want = _have(collection), _want(self._base, Scope(tenant), model)
             if count := len(have.items() ^ {place: mark for place, (_, _, mark) in want.items()}.items()):
@@ -166,9 +167,9 @@ class Copies:
     def _compare(self, collection: Any, scope: Scope, model: str) -> None:
         have, want = _have(collection), _want(self._base, scope, model)
         if want and all(have.get(place) != mark for place, (_, _, mark) in want.items()):
-            self._client.delete_collection(collection.name)  # it may be for vectors of another length, for ever
+            self._client.delete_collection(collection.name)  # a collection can never change the length of its vectors
             collection, have = self._collection(scope.tenant, model), {}
-            want = _want(self._base, scope, model)  # what was copied meanwhile went with it
+            want = _want(self._base, scope, model)  # vectors copied meanwhile were deleted with it
         for page in _pages([place for place in have if place not in want]):
             collection.delete(ids=page)
         self._copy(
@@ -176,7 +177,7 @@ class Copies:
         )
 
     def _copy(self, collection: Any, model: str, rows: Sequence[tuple[Item, Row]]) -> None:
-        """Copy vectors, then remove those that were erased meanwhile: the erasure may have come before the copy."""
+        """Copy vectors, then remove those that were erased meanwhile, as the erasure may have come before the copy."""
         for page in _pages(rows):
             _upsert(collection, page)
             kept = _still_there(self._base, model, [item for item, _ in page])
@@ -202,14 +203,14 @@ class Copies:
 
 
 def _conditions(clauses: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """All of these conditions in Chroma's form."""
+    """These conditions, joined by "and", in Chroma's form."""
     if len(clauses) < 2:
         return clauses[0] if clauses else None
     return {"$and": list(clauses)}
 
 
 def passing(scope: Scope, where: Filter) -> dict[str, Any] | None:
-    """A scope and a filter in Chroma's form, but for the filter's metadata, which the store checks."""
+    """A scope and a filter in Chroma's form, without the filter's metadata, which the store checks."""
     clauses = _inside(scope, where.exact)
     lists = {"kind": list(where.kinds), "role": list(where.roles)}
     clauses += [{name: {"$in": values}} for name, values in lists.items() if values]

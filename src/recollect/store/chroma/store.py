@@ -30,10 +30,10 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 
 class After(threading.local):
-    """What is to be copied once the store has committed; where a block is rolled back, nothing is copied.
+    """What to copy once the store has committed; if a transaction is rolled back, nothing is copied.
 
-    `waiting` is what this thread is to copy at the end of its transaction, `comparing` whose copies it is to compare
-    then; None outside of one.
+    At the end of this thread's transaction, the functions in `waiting` copy, and the copies of the tenants in
+    `comparing` are compared. Both are None outside of a transaction.
     """
 
     waiting: list[tuple[str | None, Callable[[], None]]] | None = None
@@ -45,7 +45,7 @@ class After(threading.local):
     def do(self, tenant: str | None, copy: Callable[[], None]) -> None:
         """Copy now, or at the end of this thread's transaction.
 
-        Where that fails, the copies of the tenant, or all, are compared before their next use.
+        If that fails, the copies of the tenant (all copies if it is None) are compared before their next use.
         """
         if self.waiting is not None:
             self.waiting.append((tenant, copy))
@@ -53,7 +53,7 @@ class After(threading.local):
         try:
             copy()
         except Exception as error:
-            _LOGGER.warning("Chroma could not be changed and is compared again before its next use: %s", error)
+            _LOGGER.warning("Chroma could not be updated; it will be brought up to date before its next use: %s", error)
             self._copies.owe(tenant)
             return
         self.settle()
@@ -66,15 +66,15 @@ class After(threading.local):
             self.comparing.add(tenant)
 
     def settle(self) -> None:
-        """Copy what failed before, now that Chroma answers."""
+        """Copy what could not be copied before, now that Chroma answers."""
         try:
             self._copies.settle()
         except Exception as error:
-            _LOGGER.warning("Chroma could not be made equal and is compared again with its next use: %s", error)
+            _LOGGER.warning("Chroma could not be brought up to date; its next use tries again: %s", error)
 
     @contextmanager
     def block(self) -> Iterator[None]:
-        """Hold back what is to be copied until the block has ended without an error."""
+        """Delay copying until the block has ended without an error."""
         if self.waiting is not None:
             yield
             return
@@ -91,7 +91,7 @@ class After(threading.local):
 
 
 class ChromaLog:
-    """The log of the store that keeps everything; what it erases is erased in Chroma too."""
+    """The log of the underlying store; what it erases is erased in Chroma too."""
 
     def __init__(self, base: Log, after: After) -> None:
         self._base, self._after = base, after
@@ -106,7 +106,7 @@ class ChromaLog:
 
 
 class ChromaIndex:
-    """The index of the store that keeps everything, with its vectors searched by Chroma."""
+    """The index of the underlying store, with its vectors searched by Chroma."""
 
     def __init__(self, base: Index, copies: Copies, after: After) -> None:
         self._base, self._copies, self._after = base, copies, after
@@ -129,7 +129,7 @@ class ChromaIndex:
         return taken
 
     def nearest(self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
-        """See `Index.nearest`; while Chroma can't be used the store itself answers, only slower."""
+        """See `Index.nearest`; while Chroma can't be used, the underlying store answers, only slower."""
         found = self._found(scope, vector, model, k, where)
         if found is None:
             return self._base.nearest(scope, vector, model, k, where=where)
@@ -159,12 +159,12 @@ class ChromaIndex:
         return {item.position for kind, ids in by_kind.items() for item in self._base.get(scope, kind, ids)}
 
     def _remove(self, scope: Scope, positions: set[int]) -> None:
-        """Remove copies by position, which no later item has: a later one's vector may have been copied already."""
+        """Remove copies by position: an item's replacement has another one, and may have been copied already."""
         if positions:
             self._after.do(scope.tenant, lambda: self._copies.remove(scope.tenant, positions))
 
     def _found(self, scope: Scope, vector: Vector, model: str, k: int, where: Filter) -> list[_Scored] | None:
-        """The k nearest by Chroma; None where the store itself must be asked."""
+        """The k nearest according to Chroma; None if the underlying store must be asked."""
         checks.check_count("k", k, 1)
         asked = direction(vector)
         some = self._base.embedded(Scope(scope.tenant), model, limit=1)
@@ -175,7 +175,7 @@ class ChromaIndex:
         try:
             found = self._nearest(scope, asked, model, k, where)
         except Exception as error:
-            _LOGGER.warning("Chroma could not be searched, the store beside was: %s", error)
+            _LOGGER.warning("Chroma could not be searched, so the store itself was: %s", error)
             self._copies.doubt(scope.tenant)
             return None
         self._after.settle()
@@ -184,9 +184,9 @@ class ChromaIndex:
     def _nearest(
         self, scope: Scope, asked: NDArray[np.float32], model: str, k: int, where: Filter
     ) -> list[_Scored] | None:
-        """The k nearest, as well as Chroma's graph can tell; None where it finds fewer than there are.
+        """The k nearest, as well as Chroma's graph can tell; None if it finds fewer than there are.
 
-        That happens: some vectors may be out of reach in the graph.
+        That can happen because some vectors may be unreachable in the graph.
         """
         collection, passes = self._copies.equal(scope.tenant, model), passing(scope, where)
         total, wanted = collection.count(), 2 * k + 16
@@ -212,7 +212,7 @@ class ChromaIndex:
         for about in abouts:
             ids.setdefault(about["kind"], []).append(about["id"])
         items = {item.position: item for kind, some in ids.items() for item in self._base.get(scope, kind, some)}
-        if any(about["position"] not in items for about in abouts):  # erased by a process without Chroma
+        if any(about["position"] not in items for about in abouts):  # erased by a process that doesn't use Chroma
             self._copies.doubt(scope.tenant)
         found = [
             (1 - distance, about["position"], items[about["position"]])
@@ -223,7 +223,7 @@ class ChromaIndex:
 
 
 class ChromaStore:
-    """A store that keeps everything in another, and copies the vectors to Chroma to search them there."""
+    """A store that keeps everything in another one, and copies the vectors to Chroma to search them there."""
 
     def __init__(self, base: Store, url: str) -> None:
         self._base = base
@@ -250,7 +250,7 @@ class ChromaStore:
         return self._base.tenants()
 
     def check_writable(self) -> None:
-        """See `Store.check_writable`; vectors are in the store, whether or not Chroma takes its copies."""
+        """See `Store.check_writable`; Chroma is not needed, because the vectors are in the store as well."""
         self._base.check_writable()
 
     def check(self) -> list[Finding]:
@@ -264,17 +264,17 @@ class ChromaStore:
         except StoreError:
             raise
         except Exception as error:
-            yield Finding("index", f"Chroma can't be read: {error}", fix="start it; the store beside answers meanwhile")
+            yield Finding("index", f"Chroma can't be read: {error}", fix="start it; the store itself answers meanwhile")
 
     def reindex(self, progress: Progress | None = None) -> int:
-        """See `Store.reindex`; every copy in Chroma is made equal too."""
+        """See `Store.reindex`; also makes every copy in Chroma equal to the store."""
         found = self._base.reindex(progress)
         self._copies.doubt()
         self._after.do(None, self._copies.compare_all)
         return found
 
     def backup(self, path: str | Path) -> None:
-        """See `Store.backup`; the copies in Chroma are not needed in it."""
+        """See `Store.backup`; it has the vectors, so the copies in Chroma are left out."""
         self._base.backup(path)
 
     def restore(self, path: str | Path) -> None:

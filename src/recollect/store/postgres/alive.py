@@ -1,7 +1,7 @@
-"""Settings by which a connection ends when the other side is gone without a word.
+"""Settings that end a connection when the other side disappears without closing it.
 
-A machine that crashed, or a firewall that drops packets, closes nothing: TCP by itself waits for a quarter of an hour,
-or for hours where nothing is being sent.
+After a crash of the machine, or behind a firewall that drops packets, TCP by itself waits for a quarter of an hour, or
+for hours if nothing is being sent.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Any, Final
 import psycopg
 
 GONE: Final = 10
-"""Seconds without a sign of life, or to connect, after which the other side counts as gone."""
+"""After this many seconds without a sign of life, or while connecting, the other side counts as gone."""
 
 LONGEST: Final = 600.0
-"""Seconds a statement may take: a proxy on the way may give signs of life for a server that is gone."""
+"""Seconds a statement may take. Needed because a proxy may still answer for a server that is gone."""
 
 LEAST: Final = 0.001
-"""Seconds that a statement has at least, however long was waited for its turn."""
+"""Seconds a statement has at least, however long it waited for its turn."""
 
 _NOTICE: Final = (
     "SELECT set_config('tcp_keepalives_idle', %s, false), set_config('tcp_keepalives_interval', %s, false),"
@@ -25,11 +25,11 @@ _NOTICE: Final = (
 )
 
 CANCEL: Final = 2.0
-"""Seconds it may take to have a server cancel a statement."""
+"""Seconds that cancelling a statement on the server may take."""
 
 
 def conninfo(url: str) -> str:
-    """The address with the settings that it lacks to tell a server that is gone from one that is slow."""
+    """The address, with the settings it lacks for telling a server that is gone from one that is slow."""
     given = psycopg.conninfo.conninfo_to_dict(url)
     ours = {
         "connect_timeout": GONE,
@@ -43,11 +43,12 @@ def conninfo(url: str) -> str:
 
 
 def configure(connection: psycopg.Connection[Any]) -> None:
-    """Have a writer that waited for another see what that one wrote, whatever the database's default is.
+    """Set up a new connection.
 
-    Also has the server notice when this machine is gone: others wait for what its transactions have locked.
+    READ COMMITTED, whatever the database's default is, lets a writer that waited for another see what that one wrote.
+    With the keepalives the server notices if this machine is gone, since others wait for what its transactions locked.
     """
-    connection.prepare_threshold = None  # the driver would forget our prepared statements along with its own
+    connection.prepare_threshold = None  # or the driver would drop our prepared statements along with its own
     connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
     connection.execute(_NOTICE, (str(2 * GONE), str(max(GONE // 2, 1))))
     connection.commit()

@@ -1,4 +1,4 @@
-"""Messages into their rows, and out again."""
+"""Writing messages into their rows, and reading them back."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from recollect.types import Message, Scope
 ENTRIES: Final = (
     "SELECT seq, position, id, body, tokens, hash, tags, names, owner, session FROM recollect.messages WHERE"
 )
-# An id is looked up as the first one that is not smaller: without statistics of the table, the planner might read all
-# that the owner said. The number of ids is hidden from the planner, or it would make a new plan each time.
+# An id is looked up as the first one that is not smaller, since without table statistics the planner might read all of
+# the owner's messages. The number of ids is hidden from the planner, or it would make a new plan each time.
 _HEAD: Final = """
 SELECT ARRAY(SELECT nextval('recollect.positions') FROM unnest(asked.ids)), head.seq, head.hash,
     EXISTS (SELECT FROM unnest(asked.ids) AS new (id) WHERE new.id = (SELECT old.id FROM recollect.messages AS old
@@ -58,7 +58,7 @@ ON CONFLICT (tenant, owner, session) DO UPDATE SET
 
 
 class Ready(NamedTuple):
-    """A message as it goes into a row; `given` is what it must equal if it is there already."""
+    """A message ready for its row; `given` is compared with the kept message if the session has its id already."""
 
     given: Message
     message: Message
@@ -74,7 +74,7 @@ class _New(NamedTuple):
 
 
 def ready(given: Sequence[Message], arrived: Sequence[Message], counts: Sequence[int]) -> list[Ready]:
-    """The messages with all that can be worked out before the database is asked."""
+    """The messages, with everything that can be computed before asking the database."""
     return [
         Ready(one if one.id else message, message, count, codec.encode(message), words(message.text))
         for one, message, count in zip(given, arrived, counts, strict=True)
@@ -82,7 +82,7 @@ def ready(given: Sequence[Message], arrived: Sequence[Message], counts: Sequence
 
 
 def append(db: Connection, scope: Scope, batch: Sequence[Ready], jobs: Sequence[Job], now: datetime) -> list[Entry]:
-    """Add the messages that are new, and return the entries of all; the jobs are enqueued if any was new."""
+    """Add the messages that are new, and enqueue the jobs if any was; returns the entries of all the messages."""
     out: list[Entry] = []
     new: list[_New] = []
     kept, seq, link, positions = _before(db, scope, batch)
@@ -155,7 +155,7 @@ def _insert(db: Connection, scope: Scope, new: Sequence[_New]) -> None:
 
 
 def entry_from(scope: Scope, row: Sequence[Any]) -> Entry:
-    """The entry of a row of `ENTRIES` that was found in the scope."""
+    """The entry of a row that `ENTRIES` found in the scope."""
     seq, position, _, _, tokens, link, tags, full, owner, session = row
     message, later = _original(row), codec.from_bytes(tags) if tags else {}
     if later:

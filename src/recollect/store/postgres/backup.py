@@ -1,4 +1,4 @@
-"""A store as one file: a zip archive, with checksums, of every table as the server copies it."""
+"""A store as one file: a zip archive, with checksums, of every table in the server's COPY format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from recollect.store.postgres.migrate import version
 TABLES: Final = ("settings", "sessions", "messages", "records", "items", "words", "vectors", "jobs")
 FORMAT: Final = "recollect postgres backup 1"
 SAME_SINCE: Final = 1
-"""The first schema whose tables have the columns of the newest: backups since then can be restored."""
+"""The first schema with the same columns as the newest; backups made with it or a later one can be restored."""
 
 _SNAPSHOT: Final = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 _POSITION: Final = "SELECT last_value FROM recollect.positions"
@@ -33,7 +33,7 @@ _CHUNK: Final = 1 << 20
 
 
 def write(database: Database, path: Path) -> None:
-    """Write everything, as of one moment, into a new file; others read and write meanwhile."""
+    """Write everything, as of one moment, into a new file; others can read and write meanwhile."""
     with making(path) as part, database.maintaining() as db, db.transaction():
         db.execute(_SNAPSHOT)
         database.see_all(db)
@@ -51,7 +51,7 @@ def _write(db: Connection, path: Path) -> None:
 
 
 def read(database: Database, path: Path) -> None:
-    """Replace everything in the database by what the file holds."""
+    """Replace everything in the database with the contents of the file."""
     try:
         with zipfile.ZipFile(path) as archive:
             manifest = _checked(archive, path)
@@ -62,7 +62,7 @@ def read(database: Database, path: Path) -> None:
     except StoreError:
         raise
     except FileNotFoundError as error:
-        raise NotFound(f"there is no backup {path}") from error
+        raise NotFound(f"there is no file {path}: name a backup") from error
     except (zipfile.BadZipFile, OSError, EOFError) as error:
         raise _damaged(path, str(error)) from error
 
@@ -82,7 +82,7 @@ def _checked(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
 def _check_version(saved: int, current: int, path: Path) -> None:
     if not SAME_SINCE <= saved <= current:
         raise MigrationError(
-            f"{path} was made with schema {saved}, the database has {current}: restore it with the version of "
+            f"{path} was made with schema {saved}, but the database has {current}: restore it with the version of "
             "Recollect that made it, then upgrade"
         )
 

@@ -1,4 +1,4 @@
-"""A connection that sends statements together, and is closed where one takes too long."""
+"""A connection that sends statements together, and is closed if one takes too long."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _Key: TypeAlias = tuple[bytes, tuple[int, ...]]
 _DONE: Final = psycopg.pq.ExecStatus.COMMAND_OK
 
 _STEPS: Final = (b"SAVEPOINT", b"RELEASE", b"ROLLBACK", b"COMMIT")
-"""Statements that are never prepared: where one failed for that, what was done before it would be lost."""
+"""Statements that are never prepared, because a failure of the preparation would lose what was done before."""
 
 MOST: Final = 100
-"""The most statements that are prepared on the server at the same time, so that it need not plan them each time."""
+"""How many statements may be prepared on the server, so that it need not plan them each time."""
 
 
 class Connection(psycopg.Connection[tuple[Any, ...]]):
     """A connection on which statements wait until an answer is needed; then all are sent in one round trip.
 
-    Where the server does not know a statement that was prepared, a pooler on the way gives each transaction another of
-    the server's connections: from then on none is prepared.
+    If the server doesn't know a statement that was prepared, there is a pooler in between, which gives each transaction
+    another server connection. From then on no statements are prepared.
     """
 
     def __init__(self, *given: Any, **named: Any) -> None:
@@ -44,14 +44,14 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         self.is_bounded = True
         self.until: float | None = None
         self.committing = False
-        """Whether the transaction had come to its commit."""
+        """Whether the commit of the transaction has begun."""
 
     def later(self, query: str, values: Values | None = None) -> None:
-        """Have a statement wait until the next `ask` or `send`, which raises its error if it fails."""
+        """Queue a statement for the next `ask` or `send`, which raises its error if it fails."""
         self._waiting.append(statement(query, values))
 
     def ask(self, query: str, values: Values | None = None) -> list[tuple[Any, ...]]:
-        """Send all that waits and then a query; returns what the query finds."""
+        """Send all queued statements and then a query; returns the query's rows."""
         self.later(query, values)
         answer = self.send()[-1]
         found = psycopg.adapt.Transformer(self)
@@ -59,7 +59,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         return found.load_rows(0, answer.ntuples, tuple)
 
     def send(self) -> list[PGresult]:
-        """Send all that waits; returns the answers, which must be there at the time `until`, where that is set."""
+        """Send all queued statements; returns the answers. If `until` is set, they must arrive before that time."""
         sent, until, self.until = self._sent(), self.until, None
         left = None if until is None else max(until - time.monotonic(), alive.LEAST)
         results = self.wait(exchange(self.pgconn, sent), timeout=left)
@@ -72,12 +72,12 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         return answers
 
     def forget(self) -> list[Statement]:
-        """Drop all that waits, and return it."""
+        """Drop all queued statements; returns them."""
         waited, self._waiting = self._waiting, []
         return waited
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
-        """Wait for the server's answer; where that takes too long, have it cancel the statement, and close."""
+        """Wait for the server's answer. If that takes too long, cancel the statement and close the connection."""
         try:
             return super().wait(gen, interval, alive.LONGEST if timeout is None and self.is_bounded else timeout)
         except psycopg.OperationalError as error:
@@ -89,7 +89,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
             raise psycopg.errors.QueryCanceled(f"no answer within {alive.LONGEST:g} seconds") from error
 
     def _sent(self) -> list[Sent]:
-        """Take all that waits, each statement with the name under which the server has it or is to keep it."""
+        """Take all queued statements, each with the name it is prepared under or is to be prepared under."""
         out, new = [], dict[_Key, bytes]()
         for each in self.forget():
             key = each.sql, each.types
@@ -102,7 +102,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         return out
 
     def _answers(self, sent: Sequence[Sent], results: Sequence[PGresult]) -> list[PGresult]:
-        """The answers to the statements; also remembers the names that the server took, up to one that failed."""
+        """The answers to the statements. Also remembers which ones the server has prepared, up to the first failure."""
         answers: list[PGresult] = []
         rest = iter(results)
         for one in sent:
@@ -113,7 +113,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
 
 
 def _name(number: int, key: _Key) -> bytes:
-    """A name that no other statement ever has, also where a pooler lends one server connection to several of us."""
+    """A name that no other statement ever has, even if a pooler lends one server connection to several clients."""
     return b"recollect%d_%s" % (number, sha256(repr(key).encode()).hexdigest()[:16].encode())
 
 

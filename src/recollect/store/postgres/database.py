@@ -1,4 +1,4 @@
-"""The server: a pool of connections, transactions, and what happens when a connection is lost."""
+"""The server: a pool of connections, transactions, and retries after a lost connection."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ WAIT: Final = 10.0
 """Seconds a call waits for a connection before the server counts as unreachable."""
 
 WAIT_AGAIN: Final = 1.0
-"""The same while the server counts as unreachable: a service can say so, or stop, without delay."""
+"""The same while the server counts as unreachable, so that a service can report that, or stop, without delay."""
 
 MOST: Final = 16
-"""Connections one store has open at the same time, at most."""
+"""The most connections that one store has open at the same time."""
 
 ATTEMPTS: Final = 5
-"""How often a call that collides with others is tried."""
+"""How often a call that collides with others is attempted."""
 
 _NO_CHANGE: Final = "UPDATE recollect.settings SET value = value WHERE false"
-"""A write that changes nothing, but fails where nothing can be written."""
+"""A write that changes nothing, but fails if nothing can be written."""
 _TAKE_ROOM: Final = "INSERT INTO recollect.settings VALUES ('room', %s)"
 _LEAVE_ROOM: Final = "DELETE FROM recollect.settings WHERE name = 'room'"
 _LITTLE: Final = 64_000
-"""Characters that are written to see whether there is room again."""
+"""How many characters are written to find out whether there is room again."""
 
 _BEGIN: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _AT_A_MOMENT: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ"
@@ -63,23 +63,23 @@ _LOCK_TENANT: Final = f"{_SEE_ONE}, pg_advisory_xact_lock(%s)"
 
 
 class _First(NamedTuple):
-    """The first statement of a transaction: which tenant it sees, and which locks it waits for."""
+    """The first statement of a transaction, which sets the tenant it sees and takes its locks."""
 
     query: str
     values: Values
 
 
 class _Mine(threading.local):
-    """The connection that a thread's calls use inside its transaction."""
+    """The connection of a thread's transaction, which all its calls use."""
 
     connection: Connection | None = None
 
 
 class Database:
-    """An open server. `read` and `write` run a function in a transaction that sees one tenant, or all.
+    """A server that is open. `read` and `write` run a function in a transaction that sees one tenant, or all.
 
-    Writers of one user wait for each other, and so do those of a whole tenant: sequence numbers have no
-    gaps, and positions of a user become visible in their order.
+    Writers to one user wait for each other, and for writers to the whole tenant. Therefore sequence numbers have no
+    gaps, and a user's positions become visible in order.
     """
 
     def __init__(self, url: str, durability: Durability, clock: Clock) -> None:
@@ -113,9 +113,9 @@ class Database:
         )
 
     def close(self) -> None:
-        """Close every connection that is not in use; the others once they are given back.
+        """Close every idle connection, and the others once they are given back.
 
-        Does nothing in a fork: the connections belong to the process that opened them.
+        Does nothing in a fork, because the connections belong to the process that opened them.
         """
         if os.getpid() == self._process:
             self._pool.close()
@@ -123,7 +123,7 @@ class Database:
     def find(
         self, tenant: str | None, query: str, values: Values | None = None, *, one_plan: bool = False
     ) -> list[tuple[Any, ...]]:
-        """What one query finds; a lost connection is replaced. `one_plan` means by indexes, one plan for all values."""
+        """The rows of one query; a lost connection is replaced. `one_plan` makes one plan for all values, by index."""
 
         def work(connection: Connection) -> list[tuple[Any, ...]]:
             if not one_plan:
@@ -136,14 +136,14 @@ class Database:
         return self._call(None, self._seeing(tenant), work, repeatable=True)
 
     def read(self, tenant: str | None, work: Callable[[Connection], T], *, at_a_moment: bool = False) -> T:
-        """What a function finds by several queries, with `at_a_moment` all of one moment; otherwise as `find`."""
+        """The result of a function that makes queries; with `at_a_moment` all see one moment. Retries as `find`."""
         return self._call(_AT_A_MOMENT if at_a_moment else _BEGIN, self._seeing(tenant), work, repeatable=True)
 
     def write(self, scope: Scope | None, work: Callable[[Connection], T], *, repeatable: bool = False) -> T:
         """Run a function in a transaction; returns its result once what it wrote is durable.
 
-        It may run more than once, but takes effect once; a `repeatable` one runs again even where the connection was
-        lost during the commit. Without a scope it sees every tenant and waits for no one.
+        The function may run more than once, but takes effect once. A `repeatable` one is run again even if the
+        connection was lost during the commit. Without a scope it sees every tenant and waits for nobody.
         """
         with self._turn(scope) as until:
             first = self._seeing(None) if scope is None else self._locking(scope)
@@ -151,7 +151,7 @@ class Database:
 
     @contextmanager
     def transaction(self, scope: Scope | None = None) -> Iterator[None]:
-        """Make every call of this thread inside the block part of one transaction; other writers of the scope wait."""
+        """Make every call of this thread inside the block part of one transaction; other writers to the scope wait."""
         first = None if scope is None else self._locking(scope)
         if (outer := self._mine.connection) is not None:
             with self._translated(), _savepoint(outer):
@@ -170,13 +170,13 @@ class Database:
                 raise self._failed(error, connection) from error
 
     def check_writable(self) -> None:
-        """Raises where nothing can be written; where there was no room, tries to write a little, and takes it back."""
+        """Raises if nothing can be written. If there was no room before, writes a little and deletes it again."""
         self.write(None, _write_a_little if self._full else lambda db: db.later(_NO_CHANGE))
         self._full = False
 
     @contextmanager
     def maintaining(self) -> Iterator[Connection]:
-        """A connection without a transaction, for what can't be done inside one."""
+        """A connection without a transaction, for work that can't be done inside one."""
         try:
             with Connection.connect(self._conninfo, autocommit=True) as connection:
                 alive.configure(connection)
@@ -209,14 +209,14 @@ class Database:
                 self._take_back(connection)
 
     def _failed(self, error: psycopg.Error, connection: Connection) -> RecollectError:
-        """The error for a transaction that failed; of one that was lost while committing, nobody knows how it ended."""
+        """The error for a failed transaction; if the connection was lost during the commit, the outcome is unknown."""
         if connection.committing and (errors.is_lost(error) or connection.closed):
             return errors.unknown(error, self.name)
         return errors.translated(error, self.name)
 
     def _once_more(self, error: psycopg.Error, committing: bool, repeatable: bool, retry: int | None) -> bool:
         if errors.is_unprepared(error):
-            return True  # once a connection: it prepares none from then on
+            return True  # happens once per connection, which prepares no statements from then on
         if errors.is_collision(error):
             return retry is not None
         if not errors.is_lost(error) or retry != 1 or (committing and not repeatable):
@@ -228,8 +228,8 @@ class Database:
         encoding = connection.info.parameter_status("server_encoding")
         if encoding not in ("UTF8", None):
             raise ConfigError(
-                f"{self.name} has the encoding {encoding}, which can't hold every text: "
-                "make a database with ENCODING 'UTF8' TEMPLATE template0"
+                f"{self.name} has the encoding {encoding}, which can't store every text: "
+                "create a database with ENCODING 'UTF8' TEMPLATE template0"
             )
 
     def see_all(self, connection: Connection) -> None:
@@ -251,7 +251,7 @@ class Database:
     def _turn(self, scope: Scope | None) -> Iterator[float | None]:
         """Wait for a turn at the scope's lock before taking a connection; gives the time until which to wait for both.
 
-        A thread that has a connection already need not wait.
+        A thread that already has a connection doesn't wait.
         """
         if scope is None or self._mine.connection is not None:
             yield None
@@ -264,7 +264,7 @@ class Database:
 
     @contextmanager
     def _holding(self) -> Iterator[Connection]:
-        """A connection that every call of this thread uses inside the block."""
+        """A connection that every call of this thread inside the block uses."""
         connection = self._lend()
         self._mine.connection = connection
         try:
@@ -288,7 +288,7 @@ class Database:
         return connection
 
     def _take_back(self, connection: Connection) -> None:
-        """Give a connection back. One that could only read is closed: a new one may reach a server that can write."""
+        """Give a connection back. If it was read-only it is closed, because a new one may reach a writable server."""
         connection.forget()
         if connection.pgconn.transaction_status != psycopg.pq.TransactionStatus.IDLE:
             with suppress(psycopg.Error):
@@ -313,7 +313,7 @@ def _write_a_little(db: Connection) -> None:
 
 
 def _run(connection: Connection, begin: str | None, first: _First, work: Callable[[Connection], T]) -> T:
-    """Run a function in a transaction of its own; without `begin`, in the one that statements sent together make."""
+    """Run a function in its own transaction; without `begin`, in the implicit one of statements sent together."""
     if begin is not None:
         connection.later(begin)
     connection.later(*first)
@@ -324,7 +324,7 @@ def _run(connection: Connection, begin: str | None, first: _First, work: Callabl
 
 
 def _start(connection: Connection, first: _First | None, until: float | None) -> None:
-    """Begin a transaction; anew where the server had not prepared the statements for that."""
+    """Begin a transaction; once more if the server turns out not to have prepared its statements."""
     for again in (True, False):
         connection.until = until
         connection.later(_BEGIN)
@@ -340,7 +340,7 @@ def _start(connection: Connection, first: _First | None, until: float | None) ->
 
 
 def _inside(held: Connection, first: _First, work: Callable[[Connection], T]) -> T:
-    """Run a function in a transaction that has begun; anew where the server had not prepared a statement of it."""
+    """Run a function in a transaction that has begun; once more if the server hadn't prepared a statement of it."""
     try:
         return _nested(held, first, work)
     except psycopg.Error as error:
@@ -356,16 +356,16 @@ def _nested(held: Connection, first: _First, work: Callable[[Connection], T]) ->
 
 
 def _commit(connection: Connection) -> None:
-    """The server takes a commit of what failed before for a rollback, and calls that no error."""
+    """Commit. Raises if the transaction had failed, because the server then rolls back without an error."""
     connection.committing = True
     connection.later(_COMMIT)
     if connection.send()[-1].command_status != b"COMMIT":
-        raise psycopg.errors.InFailedSqlTransaction("a part of the transaction had failed")
+        raise psycopg.errors.InFailedSqlTransaction("a call in this transaction failed: nothing of it was written")
 
 
 @contextmanager
 def _savepoint(held: Connection) -> Iterator[None]:
-    """Undo what is done in the block, and no more, where it fails."""
+    """Undo what was done in the block, and only that, if it fails."""
     held.later(_SAVEPOINT)
     try:
         yield

@@ -1,6 +1,6 @@
-"""Erasure: what is asked for and everything that cites it, out of every table.
+"""Erasure: removes messages and everything that cites them from every table.
 
-The server takes the bytes of deleted rows out of its files as it vacuums and recycles its write-ahead log.
+The bytes of deleted rows leave the server's files when it vacuums and recycles its write-ahead log.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from recollect.types import Scope
 
 _MESSAGES: Final = "SELECT owner, session, id FROM recollect.messages WHERE id IS NOT NULL AND"
 _GONE: Final = "unnest(%(owners)s::text[], %(sessions)s::text[], %(ids)s::text[]) AS gone (owner, session, id)"
-# Materialized, so that the citations are read only once, whatever the planner knows of the table.
+# Materialized, so that the citations are read only once, whatever the planner knows about the table.
 CITING: Final = """
 WITH cites AS MATERIALIZED (
     SELECT position, owner, session, unnest(sources) AS source FROM recollect.<table>
@@ -50,7 +50,7 @@ _ALL: Final = "DELETE FROM recollect.<table> WHERE <inside>"
 
 
 def erase(db: Connection, scope: Scope, ids: Sequence[str] | None) -> Erased:
-    """Erase the messages with these keys, or everything in the scope, and what cites it; returns how much."""
+    """Erase the messages with these keys or, without, the whole scope, and what cites them; returns how much."""
     gone = _messages(db, scope, ids)
     records = len(_citing(db, "records", gone))
     items = _derived(_citing(db, "items", gone))
@@ -81,7 +81,7 @@ def would_erase(db: Connection, scope: Scope, ids: Sequence[str] | None) -> Eras
 
 
 def _going(db: Connection, table: str, more: str, gone: dict[str, Any], whole: Scope | None) -> list[tuple[Any, ...]]:
-    """The position, kind and more columns of what cites messages, or lies in a scope that goes as a whole."""
+    """The position, kind and `more` columns of what cites the messages, or is in a scope that goes as a whole."""
     query = _PLACED.replace("<table>", table).replace("<more>", more)
     rows = db.ask(" ".join((query, _FOUND)), {"tenant": gone["tenant"], "found": _cited(db, table, gone)})
     if whole is not None:

@@ -14,14 +14,14 @@ _UNPREPARED: Final = frozenset({"26000", "42P05"})
 _BUSY: Final = frozenset({"40001", "40P01", "55P03", "57014"})
 _GONE: Final = ("08", "53", "57P")
 _READ_ONLY: Final = "25006"
-_POOLED: Final = "is behind a pooler that lends its connections by the transaction; nothing was written, try again"
+_POOLED: Final = "is behind a pooler that lends its connections by transaction: nothing was written, try again"
 _LATER: Final = dict.fromkeys(_UNPREPARED, _POOLED) | {
-    _READ_ONLY: "is read-only: nothing was written; try again once it may be written to, or name its primary server"
+    _READ_ONLY: "is read-only: nothing was written; try again when it can be written to, or name its primary server"
 }
 
 
 def is_lost(error: Exception) -> bool:
-    """Whether the server went away, rather than refused something."""
+    """Whether the server is gone, rather than having refused something."""
     if isinstance(error, psycopg_pool.PoolTimeout | psycopg.InterfaceError):
         return True
     state: str | None = getattr(error, "sqlstate", None)
@@ -36,17 +36,17 @@ def is_collision(error: Exception) -> bool:
 
 
 def is_unprepared(error: Exception) -> bool:
-    """Whether the server has not prepared what we think it has, or the other way round."""
+    """Whether the server hasn't prepared a statement that we think it has, or the other way round."""
     return getattr(error, "sqlstate", None) in _UNPREPARED
 
 
 def is_read_only(error: BaseException | None) -> bool:
-    """Whether one of our errors says that the server lets nothing be written."""
+    """Whether one of our errors was raised because the server is read-only."""
     return getattr(getattr(error, "__cause__", None), "sqlstate", None) == _READ_ONLY
 
 
 def translated(error: Exception, name: str) -> StoreError | ConfigError:
-    """The error a caller gets for one of the driver's."""
+    """Our error for one of the driver's errors."""
     state = getattr(error, "sqlstate", None) or ""
     if state == "53100":
         return DiskFull(f"no room to write on {name}: nothing was written; free some space and try again")
@@ -57,20 +57,20 @@ def translated(error: Exception, name: str) -> StoreError | ConfigError:
     if is_lost(error) or state.startswith(_GONE):
         return StoreUnavailable(f"{name} can't be reached ({_reason(error)}); nothing was written, try again")
     if state == "42501":
-        return ConfigError(f"{name}: the role lacks a right ({_reason(error)}); connect as the owner of the tables")
+        return ConfigError(f"{name}: the role lacks a privilege ({_reason(error)}): connect as the tables' owner")
     return StoreError(f"{name}: {_reason(error)}")
 
 
 def busy(name: str) -> StoreUnavailable:
-    """The error for a call that waited for others too long."""
-    return StoreUnavailable(f"{name} is busy: others were in the way too long; nothing was written, try again")
+    """The error for a call that waited too long for others."""
+    return StoreUnavailable(f"{name} is busy: waited too long for other writers; nothing was written, try again")
 
 
 def unknown(error: Exception, name: str) -> StoreUnavailable:
     """The error for a connection that was lost while its transaction was being committed."""
     return StoreUnavailable(
-        f"{name} went away during a commit ({_reason(error)}): it is not known whether this was written; "
-        "look before you try again"
+        f"{name} was lost during a commit ({_reason(error)}): it is not known whether this was written; "
+        "read what is there before you try again"
     )
 
 

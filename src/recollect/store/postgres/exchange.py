@@ -1,7 +1,7 @@
-"""Statements that go to the server together, and are answered together.
+"""Statements that are sent to the server together, and answered together.
 
-The driver's own pipelines send each statement by itself, cost more processor time than the round trips that they save,
-and hang when a megabyte is to be sent.
+The driver's own pipelines send each statement by itself, take more processor time than the saved round trips are worth,
+and hang when sending a megabyte.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _NULL: Final = b"\xff" * 4
 
 
 class Own(bytes):
-    """A value that is in the server's binary form already; the query names its type."""
+    """A value that is already in the server's binary form; the query names its type."""
 
 
 class _Kind(NamedTuple):
-    """The server's numbers for a type and for arrays of it, and a function that gives a value in binary form."""
+    """The server's numbers for a type and for arrays of it, and a function that turns a value into binary form."""
 
     number: int
     array: int
@@ -44,7 +44,7 @@ def _whole(value: int) -> bytes:
     try:
         return value.to_bytes(8, "big", signed=True)
     except OverflowError as error:
-        raise psycopg.DataError("a number beyond 64 bits can't be kept") from error
+        raise psycopg.DataError("a number beyond 64 bits can't be kept: give a smaller one") from error
 
 
 _STRING: Final = _Kind(25, 1009, str.encode)
@@ -59,7 +59,7 @@ _KINDS: Final[dict[type, _Kind]] = {
 
 
 class Statement(NamedTuple):
-    """A statement as the server takes it: its values with their types, each as text or in binary form."""
+    """A statement in the server's form: its values with their types, each as text or binary."""
 
     sql: bytes
     types: tuple[int, ...] = ()
@@ -68,7 +68,7 @@ class Statement(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """A statement with the name it is prepared under, or now will be; without a name it is not prepared."""
+    """A statement with the name it is prepared under (now, if `is_new`); without a name it is not prepared."""
 
     statement: Statement
     name: bytes
@@ -76,7 +76,7 @@ class Sent(NamedTuple):
 
 
 def statement(query: str, values: Values | None = None) -> Statement:
-    """The statement for a query with %s or %(name)s in the places of its values."""
+    """The statement for a query that has %s or %(name)s in place of its values."""
     if not values:
         return Statement(query.encode())
     sql, names = _numbered(query)
@@ -85,14 +85,14 @@ def statement(query: str, values: Values | None = None) -> Statement:
 
 
 def exchange(connection: PGconn, sent: Sequence[Sent]) -> Generator[int, int, list[PGresult]]:
-    """Send statements; returns the answers, also one to each preparation. After one that fails none is done."""
+    """Send statements; returns the answers, also those to preparations. After a failure the rest is not run."""
     connection.enter_pipeline_mode()
     for one in sent:
         _send(connection, one)
     connection.pipeline_sync()
     while connection.flush():
         ready = yield _EITHER
-        if ready is None or ready & _READABLE:  # none where it goes on after Ctrl-C
+        if ready is None or ready & _READABLE:  # None when it continues after Ctrl-C
             connection.consume_input()
     results: list[PGresult] = []
     while connection.status == _OPEN:
@@ -126,7 +126,7 @@ def _send(connection: PGconn, sent: Sent) -> None:
 
 @lru_cache(maxsize=1_000)
 def _numbered(query: str) -> tuple[bytes, tuple[str, ...]]:
-    """The query with $1 and so on in the places of its values, and the names, or numbers, of the values in order."""
+    """The query with $1, $2 … in place of its values, and the names or indexes of the values in that order."""
     numbers: dict[str, int] = {}
 
     def number(place: re.Match[str]) -> str:
@@ -148,7 +148,7 @@ def _value(value: Any) -> tuple[int, int, bytes | None]:
 
 def _text(value: str) -> bytes:
     if "\x00" in value:
-        raise psycopg.DataError("a text with a character of code 0 can't be kept")
+        raise psycopg.DataError("a text with a NUL character can't be kept: remove it")
     return value.encode()
 
 
@@ -170,5 +170,5 @@ def _array(values: list[Any]) -> tuple[int, int, bytes]:
 def _kind(value: Any) -> _Kind:
     found = _KINDS.get(type(value)) or next((kind for base, kind in _KINDS.items() if isinstance(value, base)), None)
     if found is None:
-        raise psycopg.ProgrammingError(f"no way to send a value of the type {type(value).__name__}")
+        raise psycopg.ProgrammingError(f"a value of type {type(value).__name__} can't be sent to the server")
     return found

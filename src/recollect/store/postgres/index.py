@@ -139,7 +139,7 @@ class PostgresIndex:
 
 
 def _these(scope: Scope, kind: str, ids: Sequence[str]) -> tuple[str, dict[str, Any]]:
-    """The condition, with its parameters, for the items of a kind in the scope that have these ids."""
+    """The condition and its parameters for the items in the scope with that kind and these ids."""
     condition, known = inside(scope, "items")
     asked = {"kind": known_key(kind), "ids": keys(ids)}
     return f"{condition} AND items.kind = %(kind)s AND items.id = ANY(%(ids)s)", known | asked

@@ -1,4 +1,4 @@
-"""Ids as keys: what a row is found by, for text of any length."""
+"""Ids as keys of rows, for ids of any length."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from recollect.store import checks, codec
 from recollect.types import Scope
 
 LONGEST: Final = 256
-"""Bytes of the longest id that is its own key; an index row of PostgreSQL holds no more than 2,700 in all."""
+"""Bytes of the longest id that is its own key, because an index row of PostgreSQL can't have more than 2,700 in all."""
 
 _HASHED: Final = "\x01"
 
 
 def key(id: str) -> str:
-    """The id itself, or its hash where it is long or might be taken for a hash."""
+    """The id itself, or its hash if it is long or could be mistaken for a hash."""
     if id[:1] != _HASHED and (4 * len(id) <= LONGEST or len(id.encode()) <= LONGEST):
         return id
     return _HASHED + sha256(id.encode()).hexdigest()
 
 
 def keys(ids: Sequence[str]) -> list[str]:
-    """The keys of these ids; ids that can't exist are left out."""
+    """The keys of these ids, without invalid ones."""
     return [key(id) for id in checks.each_once(ids) if checks.storable(id)]
 
 
 def known_key(id: str | None) -> str | None:
-    """The key of an id; None for None, and for an id that can't exist."""
+    """The key of an id; None for None and for an invalid id."""
     return key(id) if id is not None and checks.storable(id) else None
 
 
 def names(*ids: str | None) -> bytes | None:
-    """The ids behind the keys of a row, as bytes; None where each key is the id itself."""
+    """The ids behind the keys of a row, as bytes; None if each key is the id itself."""
     if all(id is None or key(id) == id for id in ids):
         return None
     return codec.to_bytes(ids)
 
 
 class Place(NamedTuple):
-    """A scope as the first three columns of every table."""
+    """A scope as the first three columns of each table."""
 
     tenant: str
     owner: str
@@ -50,18 +50,18 @@ class Place(NamedTuple):
 
 
 def place(scope: Scope) -> Place:
-    """Where a scope's own rows are."""
+    """The keys of a scope."""
     return Place(key(scope.tenant), key(scope.user or ""), key(scope.session or ""))
 
 
 @remembered(1_000)
 def named(tenant: str, user: str | None, session: str | None) -> Scope:
-    """The scope of a row by its names."""
+    """The scope of a row, from its names."""
     return Scope(tenant, user or None, session or None)
 
 
 def inside(scope: Scope, table: str, exact: bool = False) -> tuple[str, dict[str, Any]]:
-    """The condition, with its parameters, that every query on a scope starts with."""
+    """The condition, with its parameters, that every query in a scope starts with."""
     at = place(scope)
     condition, known = f"{table}.tenant = %(tenant)s", {"tenant": at.tenant}
     if exact or scope.user is not None:

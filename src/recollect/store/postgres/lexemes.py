@@ -1,4 +1,4 @@
-"""Words as the keyword index keeps them: hashed with their tenant, so that they match no other tenant's."""
+"""Words as the keyword index keeps them: hashed with the tenant, so that they can't match another tenant's words."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from recollect.store.postgres.keys import Place, place
 from recollect.types import Scope
 
 PIECE: Final = 20_000
-"""Words in one tsvector, at most; PostgreSQL allows it a megabyte."""
+"""The most words in one tsvector, which PostgreSQL limits to a megabyte."""
 
 MOST: Final = 16_383
-"""The largest place in a tsvector, where counts are kept: the largest count of a word."""
+"""The largest count of a word that can be kept: counts are stored as positions in the tsvector."""
 
 KNOWN: Final = 50_000
-"""How many words are remembered with their hashes."""
+"""How many words are cached with their hashes."""
 
 _SMALL: Final = {1: "D", 2: "C", 3: "B"}
-"""Small counts are kept as weights too: a query tests those much faster than it reads a place."""
+"""Small counts are also kept as weights, because a query tests a weight much faster than it reads a position."""
 
 
 def lexemes(tenant: str) -> Callable[[str], str]:
@@ -36,7 +36,7 @@ def _lexeme(salt: bytes, word: str) -> str:
 
 
 def pieces(at: Place, found: Sequence[str]) -> list[str]:
-    """The words of a text with their counts as tsvectors: one, or more where there are very many words."""
+    """The words of a text with their counts as tsvectors: one, or more if there are very many words."""
     lexeme = lexemes(at.tenant)
     counts = [f"{lexeme(word)}:{min(count, MOST)}{_SMALL.get(count, 'A')}" for word, count in Counter(found).items()]
     tokens = f"{lexeme(_owner(at))}:1 {lexeme(_session(at))}:1"
@@ -44,7 +44,7 @@ def pieces(at: Place, found: Sequence[str]) -> list[str]:
 
 
 def query(scope: Scope, exact: bool, asked: Sequence[str]) -> str:
-    """The tsquery for texts in the scope that hold one of the asked lexemes."""
+    """The tsquery for texts in the scope that have one of the lexemes."""
     at, some = place(scope), " | ".join(asked)
     lexeme = lexemes(at.tenant)
     if exact or scope.session is not None:

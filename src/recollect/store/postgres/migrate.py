@@ -1,4 +1,4 @@
-"""Brings a database to the schema of this version."""
+"""Upgrades a database to the schema of this version."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.keys import number
 from recollect.store.steps import Migration, steps
 
-# Read from the catalog's table: to_regclass may still give the answer from before the wait for the lock.
+# Reads the catalog, because to_regclass may still answer as before the wait for the lock.
 _THERE: Final = "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = 'recollect' AND tablename = 'migrations')"
 _VERSION: Final = "SELECT coalesce(max(number), 0) FROM recollect.migrations"
 _START: Final = (
@@ -28,7 +28,7 @@ def migrations() -> tuple[Migration, ...]:
 
 
 def version(db: Connection) -> int:
-    """The number of the last step the database has been through; 0 for one without Recollect."""
+    """The number of the last step that was applied to the database; 0 if it has no Recollect store."""
     there = db.execute(_THERE).fetchone()
     if there is None or not there[0]:
         return 0
@@ -37,7 +37,7 @@ def version(db: Connection) -> int:
 
 
 def has_pgvector(db: Connection) -> bool:
-    """Whether vectors are kept in pgvector's type; the first step chose it if the server had it then."""
+    """Whether vectors are kept in pgvector's type, which the first step chose if the server had it then."""
     row = db.execute(_TYPE).fetchone()
     return row is not None and row[0] != "bytea"
 
@@ -49,7 +49,7 @@ def migrate(db: Connection) -> None:
         _step(db, next(step for step in migrations() if step.number > done))
     if done > newest:
         raise MigrationError(
-            f"the database has schema {done}, this version of Recollect knows up to {newest}: "
+            f"the database has schema {done}, but this version of Recollect only knows schemas up to {newest}: "
             "upgrade Recollect to open it"
         )
 

@@ -12,8 +12,8 @@ from recollect.store.values import Filter, Match
 from recollect.store.words import query_words
 from recollect.types import Scope
 
-# BM25 as the reference computes it, over the items that pass the filter. Items are first found by their words alone:
-# without statistics of the tables, the planner might read all that the owner or the tenant has.
+# BM25 as in the reference store, over the items that pass the filter. Items are first found by their words only, since
+# without table statistics the planner might read all rows of the owner or the tenant.
 _SEARCH: Final = """
 WITH asked AS MATERIALIZED (
     SELECT lexeme, lexeme::tsquery AS it, (lexeme || ':D')::tsquery AS once, (lexeme || ':C')::tsquery AS twice,
@@ -44,7 +44,7 @@ ORDER BY score DESC, found.position DESC
 
 
 def keywords(scope: Scope, text: str, k: int, where: Filter) -> tuple[str, dict[str, Any]] | None:
-    """The query for the k best items that share a word with the text; None where the text has no words."""
+    """The query for the k best items that share a word with the text; None if the text has no words."""
     asked = [*map(lexemes(key(scope.tenant)), query_words(text))]
     if not asked:
         return None

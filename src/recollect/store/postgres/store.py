@@ -35,7 +35,7 @@ class PostgresStore:
         return self._database.transaction(scope)
 
     def reading(self) -> AbstractContextManager[None]:
-        """See `Store.reading`; each read stays alone, so that it can be repeated after a lost connection."""
+        """See `Store.reading`; here each read is separate, so that it can be repeated after a lost connection."""
         return nullcontext()
 
     def tenants(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Turns at a lock: writers wait for theirs here, without holding a connection meanwhile."""
+"""Turns at a lock: writers wait for their turn here, without holding a connection meanwhile."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from recollect.types import Scope
 
 
 class Turns:
-    """Gives turns to writers: one at a time to each user's, `of_a_tenant` at a time to a tenant's, and `of_all` to all.
+    """Gives turns to writers: at the same time to one per user, to `of_a_tenant` per tenant, and to `of_all` in all.
 
-    A user's writers wait for each other anyway; here they do it without a connection, so that locks which another
-    process holds for long leave connections to others.
+    Writers to one user wait for each other anyway. Here they do so without a connection, so that some connections stay
+    free for others even if another process holds locks for long.
     """
 
     def __init__(self, of_a_tenant: int, of_all: int) -> None:
@@ -26,9 +26,9 @@ class Turns:
 
     @contextmanager
     def of(self, scope: Scope) -> Iterator[float | None]:
-        """Wait for a turn, which lasts for the block; None where it did not come in the time a statement may take.
+        """Wait for a turn, which lasts for the block, at most as long as a statement may take.
 
-        Otherwise that is when this time is over, for whatever else there is to wait for.
+        Gives the time when that wait would have ended, for further waiting; None if the turn did not come.
         """
         until = time.monotonic() + alive.LONGEST
         gates = ((scope.tenant, scope.user), 1), ((scope.tenant,), self._of_a_tenant), ((), self._of_all)
@@ -65,7 +65,7 @@ class Turns:
 
 
 class _Gate:
-    """Whose turn it is in the order in which they came: who leaves hands the place to the first in line."""
+    """Admits a limited number of callers at a time, in order of arrival: one that leaves admits the first in line."""
 
     def __init__(self, most: int) -> None:
         self.free, self.callers = most, 0

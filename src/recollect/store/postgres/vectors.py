@@ -1,4 +1,4 @@
-"""Vectors: kept with pgvector and compared by the server, or kept as bytes and compared here."""
+"""Vectors, kept in pgvector's type and compared by the server, or kept as bytes and compared here."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ MOST_NUMBERS: Final = 16_000
 """The longest vector pgvector takes."""
 
 EXACT: Final = 20_000
-"""A tenant with at most this many vectors is searched one by one; above, by the HNSW index that `reindex` makes.
-The index gives up early where few pass the filter; then all are compared."""
+"""A tenant's vectors are compared one by one up to this many; above that, the HNSW index that `reindex` makes is used.
+The index gives up early if only few pass the filter; then all are compared."""
 
 PAGE: Final = 2_000
-"""Vectors that are fetched at a time to be compared here."""
+"""How many vectors are fetched at a time to be compared here."""
 
 _HAVING: Final = "SELECT id, position FROM recollect.items WHERE"
-# In the order of the key: without an order, the planner reads other tenants' rows until it meets one of this tenant.
+# Ordered by the key: without an order, the planner reads other tenants' rows until it finds one of this tenant.
 _LENGTH: Final = (
     "SELECT length FROM recollect.vectors WHERE tenant = %s AND model = %s ORDER BY owner, session, position LIMIT 1"
 )
@@ -56,11 +56,11 @@ NAMED: Final = " ".join(
         "ORDER BY away, found.position DESC",
     )
 )
-"""Selects what names each item found, and its cosine."""
+"""Selects the scope, kind and id of each item found, and its cosine."""
 PLACED: Final = "SELECT position, -away FROM best ORDER BY away, position DESC"
 """Selects the position of each item found, and its cosine."""
 
-# Adding 0 to the distance keeps the planner from using an index that finds only some.
+# Adding 0 to the distance keeps the planner from using the HNSW index, which may miss some.
 _EXACT: Final = "WITH best AS (SELECT vectors.position, (vectors.vector <#> %(asked)s::vector) + 0 AS away"
 _EXACT_BEST: Final = "ORDER BY away, vectors.position DESC LIMIT %(k)s)"
 _COUNT: Final = (
@@ -81,24 +81,25 @@ _GIVEN: Final = (
 
 
 class PgVectors:
-    """Vectors in pgvector's type, as rows of length one."""
+    """Vectors in pgvector's type, as unit vectors."""
 
     def __init__(self) -> None:
         self._large: set[tuple[str, str]] = set()
 
     def embed(self, db: Connection, scope: Scope, kind: str, model: str, by_key: Mapping[str, Row]) -> int:
-        """Keep vectors for items with these keys; returns how many were taken."""
+        """Keep vectors for the items with these keys; returns how many were kept."""
         for row in by_key.values():
             if len(row) > MOST_NUMBERS:
                 raise ConfigError(
-                    f"a vector of {len(row)} numbers: pgvector holds {MOST_NUMBERS:,}; use a smaller model"
+                    f"a vector has {len(row):,} numbers, but pgvector takes {MOST_NUMBERS:,} at most: "
+                    "use a smaller model"
                 )
         return _put(db, _PUT_PGVECTOR, scope, model, _taken(db, scope, kind, model, by_key), _text)
 
     def nearest(
         self, db: Connection, scope: Scope, asked: Row, model: str, k: int, *, where: Filter, wanted: str
     ) -> list[Any]:
-        """The k items whose vectors point most nearly the same way, each as `wanted`: NAMED or PLACED."""
+        """The k items with the nearest vectors, each as `wanted`, which is NAMED or PLACED."""
         source, known = _candidates(scope, model, where, len(asked))
         known |= {"asked": _sent(asked), "k": k}
         if scope.user is None and not where.exact and self._is_large(db, key(scope.tenant), key(model)):
@@ -109,13 +110,13 @@ class PgVectors:
         return db.ask(" ".join((_EXACT, source, _EXACT_BEST, wanted)), known) or _none(db, scope, model, asked)
 
     def read(self, data: bytes) -> Row:
-        """The row that a column's bytes hold: pgvector sends two numbers of two bytes before it."""
+        """The vector in a column's bytes; pgvector puts two 2-byte numbers before it."""
         import numpy as np
 
         return np.frombuffer(data, ">f4", offset=4).astype(np.float32)
 
     def _is_large(self, db: Connection, tenant: str, model: str) -> bool:
-        """Whether a tenant has more than `EXACT` vectors; remembered once true: to count takes longer than a search."""
+        """Whether a tenant has more than `EXACT` vectors. Remembered once true, as counting is slower than a search."""
         if (tenant, model) not in self._large:
             ((count,),) = db.ask(_COUNT, (tenant, model, EXACT + 1))
             if count <= EXACT:
@@ -125,7 +126,7 @@ class PgVectors:
 
 
 class ByteVectors:
-    """Vectors as bytes, for a server without pgvector: every one in the scope is fetched and compared."""
+    """Vectors as bytes, for a server without pgvector: all in the scope are fetched and compared."""
 
     def embed(self, db: Connection, scope: Scope, kind: str, model: str, by_key: Mapping[str, Row]) -> int:
         return _put(db, _PUT_BYTES, scope, model, _taken(db, scope, kind, model, by_key), _bytes)
@@ -193,21 +194,21 @@ def _put(
 
 def _length(db: Connection, tenant: str, model: str, first: Row) -> int:
     have = db.ask(_LENGTH, (tenant, model))
-    if not have:  # maybe another process is just putting the first one
+    if not have:  # another process may be writing the first one right now
         db.later("SELECT pg_advisory_xact_lock(%s)", (number("model", tenant, model),))
         have = db.ask(_LENGTH, (tenant, model))
     return int(have[0][0]) if have else len(first)
 
 
 def _none(db: Connection, scope: Scope, model: str, asked: Row) -> list[Any]:
-    """An empty result; raises where the model's vectors have another length than the one asked with."""
+    """An empty result; raises if the model's vectors have another length than the one asked for."""
     for (length,) in db.ask(_LENGTH, (key(scope.tenant), key(model))):
         check_length(model, length, len(asked))
     return []
 
 
 def _sent(row: Row) -> Own:
-    """A row as pgvector takes it: behind two numbers of two bytes, the first of which is its length."""
+    """A vector in pgvector's binary form: its length and a zero, each of two bytes, and then its numbers."""
     return Own(pack("!hh", len(row), 0) + row.astype(">f4").tobytes())
 
 

@@ -1,4 +1,4 @@
-"""A store in the memory of one process: the reference the other backends are compared with."""
+"""A store in the memory of one process, and the reference that the other backends are compared with."""
 
 from recollect.store.reference.store import ReferenceStore
 

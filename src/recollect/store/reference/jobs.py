@@ -60,7 +60,7 @@ class ReferenceJobs:
 
 
 def enqueue(tables: Tables, scope: Scope, jobs: Sequence[Job], now: datetime) -> list[Job]:
-    """The jobs as they wait."""
+    """Add jobs to the queue; returns the waiting jobs."""
     return [_enqueue(tables, scope, job, now) for job in jobs]
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A place in a session; without its message once that was erased."""
+    """A message's place in a session; `message` is None once it was erased."""
 
     position: int
     message: Message | None
@@ -33,7 +33,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Queued:
-    """A job, when it got into its state, and when it is due."""
+    """A job, when it entered its state, and when it is due."""
 
     job: Job
     since: float
@@ -45,7 +45,7 @@ ItemKey: TypeAlias = tuple[Scope, str, str]
 
 @dataclass(slots=True)
 class Tables:
-    """The contents; every value in them is immutable, so a shallow copy is a snapshot."""
+    """The contents of the store. All values are immutable, so a shallow copy is a snapshot."""
 
     position: int = 0
     sessions: dict[Scope, tuple[Kept, ...]] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Tables:
         return Tables(**held)
 
     def remove_item(self, key: ItemKey) -> None:
-        """Remove an item, where there is one, and its vectors."""
+        """Remove an item, if there is one, and its vectors."""
         self.items.pop(key, None)
         for vectors in self.vectors.values():
             vectors.pop(key, None)
@@ -74,14 +74,14 @@ class Tables:
         self.ended.pop(key, None)
 
     def restore(self, before: Tables) -> None:
-        """Everything as it was when the snapshot was taken; but positions that were seen are not given again."""
+        """Restore everything from a snapshot, except that positions which were used are not used again."""
         for f in fields(self):
             if f.name != "position":
                 setattr(self, f.name, getattr(before, f.name))
 
 
 class State:
-    """The tables behind one lock; a change happens wholly or not at all."""
+    """The tables behind one lock. A change happens completely or not at all."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
@@ -91,14 +91,14 @@ class State:
 
     @contextmanager
     def reading(self) -> Iterator[Tables]:
-        """The tables while no one changes them."""
+        """The tables, while nobody else can change them."""
         with self._lock:
             check_open(":memory:", self.closed, os.getpid())
             yield self.tables
 
     @contextmanager
     def changing(self) -> Iterator[Tables]:
-        """The tables to change; put back as they were when the block fails."""
+        """The tables, to be changed; if the block fails, the changes are undone."""
         with self.reading():
             before = self.tables.copy()
             try:

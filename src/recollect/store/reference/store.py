@@ -31,12 +31,12 @@ class ReferenceStore:
 
     @contextmanager
     def transaction(self, scope: Scope | None = None) -> Iterator[None]:
-        """See `Store.transaction`: others wait."""
+        """See `Store.transaction`; here everyone else waits, whatever the scope."""
         with self._state.changing():
             yield
 
     def reading(self) -> AbstractContextManager[None]:
-        """See `Store.reading`: each read stands alone."""
+        """See `Store.reading`; here each read is separate."""
         return nullcontext()
 
     def tenants(self) -> list[str]:
@@ -46,7 +46,7 @@ class ReferenceStore:
         return sorted({scope.tenant for scope in found})
 
     def check_writable(self) -> None:
-        """See `Store.check_writable`: only closing ends it."""
+        """See `Store.check_writable`; here everything can be written until the store is closed."""
         with self._state.reading():
             pass
 
@@ -54,7 +54,7 @@ class ReferenceStore:
         return [finding for tenant in self.tenants() for finding in self.log.verify(Scope(tenant))]
 
     def reindex(self, progress: Progress | None = None) -> int:
-        """See `Store.reindex`; the reference searches the items themselves, so there is nothing to rebuild."""
+        """See `Store.reindex`; here searches read the items themselves, so there is nothing to rebuild."""
         with self._state.reading() as tables:
             total = sum(1 for item in tables.items.values() if words(item.text))
         if progress is not None:
@@ -63,11 +63,11 @@ class ReferenceStore:
 
     def backup(self, path: str | Path) -> None:
         """Not possible: raises ConfigError."""
-        raise ConfigError(f"a store in memory can't be backed up to {path}; open one in a file or on a server")
+        raise ConfigError(f"a store in memory can't be backed up to {path}: open a store in a file or on a server")
 
     def restore(self, path: str | Path) -> None:
         """Not possible: raises ConfigError."""
-        raise ConfigError(f"a store in memory can't be restored from {path}; open one in a file or on a server")
+        raise ConfigError(f"a store in memory can't be restored from {path}: open a store in a file or on a server")
 
     def close(self) -> None:
         self._state.closed = True

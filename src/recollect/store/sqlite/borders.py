@@ -1,4 +1,4 @@
-"""Words at the borders of the keyword index's pages: FTS5 leaves them in the file when they are removed, we do not."""
+"""Removes erased words from the borders of the keyword index's pages, where FTS5 would leave them in the file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import apsw
 
 _MAIN: Final = b"0"
-"""What a word begins with in the table of borders, which could hold prefixes, too."""
+"""The prefix of words in the table of borders, which could also have entries of other kinds."""
 
 _BORDERS: Final = "SELECT segid, term FROM words_idx WHERE typeof(term) = 'blob'"
 _KNOWN: Final = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.known USING fts5vocab('main', 'words', 'instance')"
@@ -19,7 +19,7 @@ _NEXT_BORDER: Final = "SELECT min(term) FROM words_idx WHERE segid = ? AND term 
 
 
 def forget(db: apsw.Connection, removed: Collection[str]) -> None:
-    """Moves each border that one of the removed words left behind to the next word that is still there."""
+    """Move each border that is left from one of the removed words to the next word that is still there."""
     db.execute("SAVEPOINT written; RELEASE written")
     gone = sorted(_MAIN + word.encode() for word in removed)
     left = [(part, border) for part, border in db.execute(_BORDERS) if _begins_one(border, gone)]
@@ -34,7 +34,10 @@ def _begins_one(border: bytes, gone: list[bytes]) -> bool:
 
 
 def _move(db: apsw.Connection, part: int, border: bytes) -> None:
-    """Have a page begin with that word or a later one; drop the page where the next one begins before it."""
+    """Make a page begin with the first word that still exists at or after its border.
+
+    If the next page begins at or before that word, or there is no such word, drop the page's border instead.
+    """
     found = db.execute(_NEXT_WORD, (border[len(_MAIN) :],)).fetchone()
     word = None if found is None else _MAIN + found[0]
     end = db.execute(_NEXT_BORDER, (part, border)).get

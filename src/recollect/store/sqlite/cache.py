@@ -1,4 +1,4 @@
-"""Vectors in memory, by owner and model, kept in step with the file whoever writes to it."""
+"""Vectors in memory, by owner and model, kept in step with the file even if another process writes to it."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     Scored: TypeAlias = tuple[NDArray[np.float32], NDArray[np.int64]]
 
 LIMIT: Final = 256 * 2**20
-"""Bytes of vectors kept in memory. Of an owner with more only the signs are kept."""
+"""Bytes of vectors kept in memory. Of an owner with more than that, only the signs are kept."""
 
 COMPARED: Final = 64 * 2**20
-"""Bytes of an owner's vectors up to which all of them are compared; above, their signs tell which are worth it."""
+"""Up to this many bytes, all vectors of an owner are compared; above that, their signs decide which ones."""
 
 BESIDE, AN_OWNER = 48, 3_000
-"""Bytes of what is known about a vector, and of an owner who has none."""
+"""Bytes taken by what is kept beside each vector, and by an owner without vectors."""
 
 CHUNK, BLOCK = 8_192, 512
-"""How many vectors get their signs at a time, and how many of them are read at a time: few, or memory is given back to
-the system and taken again for each."""
+"""How many vectors get their signs at a time, and how many of them are read at a time. Larger blocks are slower: their
+memory is returned to the system and requested again each time."""
 
 _COUNT: Final = "SELECT count(*) FROM vector WHERE owner = ? AND model = ?"
 _ROWS: Final = (
@@ -44,7 +44,7 @@ _DATA: Final = "SELECT position, data FROM vector WHERE id IN (SELECT value FROM
 
 
 class VectorQuery(NamedTuple):
-    """What is looked for: the nearest k to a direction among what passes. `only` is a scope's row."""
+    """What to search for: the k vectors nearest to a direction that pass. `only` is the row of the scope to search."""
 
     direction: NDArray[np.float32]
     k: int
@@ -53,9 +53,9 @@ class VectorQuery(NamedTuple):
 
 
 class _Held:
-    """One owner's rows of a model: their vectors, their signs, or both; kept where there is room for more at the end.
+    """One owner's rows of a model: their vectors, their signs, or both, in arrays with room for more at the end.
 
-    Signs are those of the difference from the mean of the first: vectors of one model all lean the same way.
+    The signs are of the difference from the mean of the first rows, because all vectors of a model lean the same way.
     """
 
     def __init__(self, state: tuple[int, int], size: int, count: int, *, vectors: bool, signs: bool) -> None:
@@ -92,7 +92,7 @@ class _Held:
 
 
 class VectorCache:
-    """The vectors of the owners asked for last, as many as fit."""
+    """The vectors of the most recently searched owners, as many as fit."""
 
     def __init__(self, limit: int = LIMIT, compared: int = COMPARED) -> None:
         self._limit, self._compared = limit, compared
@@ -101,9 +101,9 @@ class VectorCache:
         self._bytes = 0
 
     def nearest(self, db: apsw.Connection, owned: Owned, asked: VectorQuery) -> Iterator[Scored]:
-        """Cosines and positions of an owner's rows of a model that pass, as that connection sees them, in blocks.
+        """Cosines and positions of an owner's rows that pass, as that connection sees them, in blocks.
 
-        Of very many only those that are near; all, where metadata must be looked at.
+        If there are very many rows, only those that are likely to be near, except when the filter has metadata.
         """
         size = len(asked.direction)
         with self._lock:
@@ -148,7 +148,7 @@ def _scored(rows: Rows, asked: VectorQuery) -> Scored:
 
 
 def _near(db: apsw.Connection, rows: Rows, held: _Held, asked: VectorQuery) -> Scored:
-    """The cosines of those whose signs are most alike, by their own vectors; an older moment may lack some of them."""
+    """The cosines of the rows whose signs are most alike. A connection that sees an older moment may lack some rows."""
     import numpy as np
 
     lean = asked.direction if held.mean is None else asked.direction - held.mean
@@ -163,7 +163,7 @@ def _near(db: apsw.Connection, rows: Rows, held: _Held, asked: VectorQuery) -> S
 
 
 def _cosines(directions: NDArray[np.float32], asked: NDArray[np.float32]) -> NDArray[np.float32]:
-    """By one thread: those that `@` may start cost twenty times as much where the processor is busy."""
+    """The cosines, computed by one thread: the threads of `@` make it twenty times slower on a busy processor."""
     import numpy as np
 
     cosines: NDArray[np.float32] = np.vecdot(directions, asked)
@@ -171,7 +171,7 @@ def _cosines(directions: NDArray[np.float32], asked: NDArray[np.float32]) -> NDA
 
 
 def _loaded(db: apsw.Connection, owned: Owned, size: int, after: int) -> Iterator[tuple[Rows, int]]:
-    """Chunks of rows in the same room, each until the next, and the last id of each."""
+    """Chunks of rows, and the last id of each. All share the same arrays: a chunk is valid until the next."""
     room, read = empty(CHUNK, size, 0), CHUNK
     while read == CHUNK:
         rows, read, count = db.execute(_ROWS, (*owned[:2], after, CHUNK)), 0, 0

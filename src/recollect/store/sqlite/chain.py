@@ -26,7 +26,7 @@ _FIX: Final = "restore a backup made before, or erase the session"
 
 
 def verified(db: apsw.Connection, place: scopes.Place) -> Iterator[Finding]:
-    """The first thing that is wrong with each session."""
+    """The first problem in each session."""
     for id, tenant, user, name, *head in list(db.execute(_HEADS[place.level()], (place.id,))):
         try:
             broken = _first_broken(db, id, head)

@@ -16,7 +16,7 @@ _BEGIN: Final = "BEGIN IMMEDIATE; SELECT position, epoch, indexed FROM counter W
 
 
 def counted(db: apsw.Connection | apsw.Cursor, query: str) -> tuple[int, ...]:
-    """What a query reads of the counter; CorruptError where that is gone."""
+    """The numbers that a query reads from the counter; CorruptError if its row is missing."""
     numbers: tuple[int, ...] = db.execute(query).fetchone() or ()
     if {*map(type, numbers)} != {int}:
         raise apsw.CorruptError("the counter is gone")
@@ -26,9 +26,10 @@ def counted(db: apsw.Connection | apsw.Cursor, query: str) -> tuple[int, ...]:
 class Change:
     """A write transaction: the connection, the time, the next position, and how far the keyword index has got.
 
-    `cursor` spares making one for each statement, where rows are read before the next statement. `erased` says that
-    something was deleted for good, `forgot` that messages were, `gone` whose words shall leave the keyword index,
-    `removed` which words did, `ended` that it was committed: who is interrupted then can't know it otherwise.
+    - `cursor` is for statements whose rows are read before the next one; a new cursor for each would be slower.
+    - `erased` says that something was deleted permanently, `forgot` that messages were.
+    - `gone` are the items whose words must leave the keyword index, `removed` the words that did.
+    - `ended` says that the transaction was committed, for a caller that was interrupted during the commit.
     """
 
     def __init__(self, cursor: apsw.Cursor, clock: Clock, places: dict[Scope, scopes.Place]) -> None:
@@ -45,24 +46,24 @@ class Change:
         return self._clock()
 
     def next(self) -> int:
-        """A position no one else has."""
+        """A new position."""
         self.position += 1
         return self.position
 
     def place(self, scope: Scope) -> scopes.Place:
-        """The scope's rows, made where they are missing."""
+        """The scope's rows; missing ones are made."""
         known = self.places.get(scope)
         if known is None:
             known = self.places[scope] = scopes.make(self.db, scope)
         return known
 
     def forget_places(self) -> None:
-        """Rows of scopes were removed: no one may rely on a number remembered before."""
+        """Make every process forget the rows of scopes that it remembers, because some were removed."""
         self.places.clear()
         self.db.execute("UPDATE counter SET epoch = epoch + 1")
 
     def commit(self) -> None:
-        """Makes it durable."""
+        """Commit the transaction, and bring the keyword index up to date first if needed."""
         if self.gone:
             keywords.take_out(self)
         if self.position - self.indexed >= keywords.LAG:

@@ -1,4 +1,4 @@
-"""Connections to a file: the writer's, and those that are lent for reads beside it."""
+"""Connections to a file: the writer's, and others that are lent for reads."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ RETRY_SECONDS: Final = 0.01
 WAL_PAGES: Final = 4_000
 MAX_IDLE: Final = 8
 WRITER_KB, READER_KB = 16_000, 4_000
-"""How much of the file a connection keeps in memory at most: the one writer, and each of those that read at once."""
+"""How much of the file the writer's connection, and each reading one, keeps in memory at most."""
 
 
 class Connection(apsw.Connection):
-    """A connection that remembers the scopes' rows while it sees one moment."""
+    """A connection that caches the rows of scopes while it sees a single moment."""
 
     places: dict[Scope, scopes.Place] | None = None
 
 
 class Connections:
-    """Makes connections to a file, lends them, and keeps a few for the next who asks."""
+    """Makes connections to a file, lends them, and keeps a few idle ones for reuse."""
 
     def __init__(self, path: str, durability: Durability, vfs: str | None = None) -> None:
         check_engine()
@@ -50,15 +50,15 @@ class Connections:
 
     @property
     def forked(self) -> bool:
-        """Whether this process is a fork of the one that opened the file, with which the locks on it stayed."""
+        """Whether this process is a fork of the one that opened the file and still holds the locks on it."""
         return os.getpid() != self._process
 
     def check_open(self) -> None:
-        """Raises where the file is closed, or was opened before a fork."""
+        """Raises if the file is closed, or was opened before a fork."""
         check_open(self.path, self.closed, self._process)
 
     def connect(self, *, writes: bool = False) -> Connection:
-        """A new one: the writer's, which makes the file where there is none, or one beside it."""
+        """Open a connection: with `writes` the writer's, which creates a missing file, otherwise one for reads."""
         try:
             return self._connected(writes)
         except apsw.Error as error:
@@ -70,7 +70,7 @@ class Connections:
         flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if writes else 0)
         db = Connection(self._place, flags, self._vfs, statementcachesize=200)
         db.set_busy_timeout(BUSY_MS)
-        db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # else most statements are compiled anew for every value
+        db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # or most statements would be recompiled for every value
         _write_ahead(db)
         db.pragma("synchronous", self._synchronous)
         db.pragma("secure_delete", "ON")
@@ -81,19 +81,19 @@ class Connections:
         return db
 
     def lent(self, *, at_a_moment: bool = False) -> AbstractContextManager[Connection]:
-        """A connection beside the writer's, in no transaction unless its reads shall all see the same moment."""
+        """A connection for reads, for the length of a block; with `at_a_moment`, all its reads see the same moment."""
         return _Lent(self, at_a_moment)
 
     @contextmanager
     def fresh(self) -> Iterator[apsw.Connection]:
-        """A new connection that sees a moment and has nothing cached."""
+        """A new connection that sees one moment and has nothing cached."""
         self.check_open()
         with closing(self.connect()) as db, Held(db, self.path):
             db.execute("BEGIN")
             yield db
 
     def borrowed(self, *, at_a_moment: bool) -> Connection:
-        """A connection beside the writer's, until it is given back."""
+        """A connection for reads, until it is given back."""
         self.check_open()
         try:
             db = self._idle.pop()
@@ -108,7 +108,7 @@ class Connections:
         return db
 
     def give_back(self, db: Connection) -> None:
-        """The end of `borrowed`, and of what it was reading."""
+        """Take back a borrowed connection and end its transaction."""
         if db.in_transaction:
             db.execute("ROLLBACK")
         if self.closed or len(self._idle) >= MAX_IDLE:
@@ -117,14 +117,14 @@ class Connections:
             self._idle.append(db)
 
     def close(self) -> None:
-        """Lends no more, and closes those that no one has."""
+        """Stop lending connections, and close the idle ones."""
         self.closed = True
         while self._idle:
             self._idle.pop().close()
 
 
 def _write_ahead(db: apsw.Connection) -> None:
-    """Turns a file to WAL; where another process does the same with a new file, SQLite does not wait by itself."""
+    """Switch a file to WAL. Retries, as SQLite doesn't wait while another process does the same with a new file."""
     until = time.monotonic() + BUSY_MS / 1_000
     while True:
         try:
@@ -137,7 +137,7 @@ def _write_ahead(db: apsw.Connection) -> None:
 
 
 class _Lent:
-    """A connection for the length of a block. Every read takes one: as a generator it would cost 7 µs more."""
+    """A lent connection for the length of a block. Not a generator, as every read needs one and that costs 7 µs."""
 
     __slots__ = ("_at_a_moment", "_db", "_lender")
 
@@ -155,7 +155,7 @@ class _Lent:
 
 
 class Held:
-    """A connection that someone has already, for the length of a read: SQLite's errors in it are raised as ours."""
+    """A connection that the caller has already, for the length of a block that raises SQLite's errors as ours."""
 
     __slots__ = ("_db", "_path")
 
@@ -171,8 +171,8 @@ class Held:
 
 
 def check_engine() -> None:
-    """Raises unless SQLite is new enough to be trusted with a log."""
+    """Raises unless SQLite is new enough to be safe."""
     if apsw.SQLITE_VERSION_NUMBER < OLDEST:
         raise StoreUnavailable(
-            f"SQLite {apsw.sqlite_lib_version()} can corrupt a write-ahead log: pip install --upgrade 'apsw>=3.51.3'"
+            f"SQLite {apsw.sqlite_lib_version()} can corrupt a file in WAL mode: pip install --upgrade 'apsw>=3.51.3'"
         )

@@ -1,4 +1,4 @@
-"""Erasure: what is asked for and everything that cites it, out of every table and every file."""
+"""Erasure: removes messages and everything that cites them from every table and every file."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _TOTALS: Final = (
 
 
 def erase(change: Change, scope: Scope, ids: Sequence[str] | None) -> Erased:
-    """Erase messages, or everything in the scope, with all that cites it; returns how much."""
+    """Erase messages or, without ids, the whole scope, with everything that cites them; returns how much was erased."""
     change.erased = change.forgot = True
     place = scopes.find(change.db, scope)
     if place == scopes.NOWHERE:
@@ -93,7 +93,7 @@ def _messages(db: apsw.Connection, place: scopes.Place, ids: Sequence[str] | Non
 
 
 def _derived(db: apsw.Connection, place: scopes.Place, ids: Sequence[str] | None, gone: list[int]) -> set[int]:
-    """The positions of what goes with these messages: what cites them or, without ids, all that the scope holds."""
+    """Positions of records and items to erase: all that cite these messages and, without ids, all in the scope."""
     found = {row[0] for row in db.execute(_CITING, (json.dumps(gone),))}
     if ids is None:
         found.update(row[0] for row in db.execute(_DERIVED[place.level()], (place.id,)))
@@ -108,7 +108,7 @@ def remove_records(db: apsw.Connection, positions: set[int]) -> int:
 
 
 def _remove_rest(change: Change, place: scopes.Place) -> int:
-    """Remove what is left of a scope that goes as a whole; returns how many jobs there were."""
+    """Remove the rest of a scope that is erased as a whole; returns how many jobs there were."""
     level = place.level()
     change.db.execute(_JOBS[level], (place.id,))
     jobs = change.db.changes()

@@ -16,11 +16,13 @@ _DAMAGED = (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError)
 
 
 def translated(error: apsw.Error | UnicodeDecodeError, path: str) -> StoreError:
-    """The error a caller gets for one of SQLite's, or for text that is none."""
+    """Our error for one of SQLite's errors, or for text in the file that is not valid UTF-8."""
     if is_full(error):
         return DiskFull(f"no room to write {path}: nothing was written; free some space and try again")
     if isinstance(error, _BUSY):
-        return StoreUnavailable(f"{path} is busy: another process held it too long; nothing was written, try again")
+        return StoreUnavailable(
+            f"{path} is busy: another process locked it for too long; nothing was written, try again"
+        )
     if isinstance(error, (*_KEPT_OUT, *_GONE)):
         return StoreUnavailable(_unusable(error, path))
     if isinstance(error, _DAMAGED):
@@ -29,18 +31,18 @@ def translated(error: apsw.Error | UnicodeDecodeError, path: str) -> StoreError:
 
 
 def is_full(error: Exception) -> bool:
-    """Whether there is no room to write."""
+    """Whether the disk is full."""
     no_room = isinstance(error, apsw.IOError) and getattr(error, "system_errno", 0) in (errno.ENOSPC, errno.EDQUOT)
     return no_room or isinstance(error, apsw.FullError)
 
 
 def is_busy(error: Exception) -> bool:
-    """Whether another connection or process is in the way, so that the same may work later."""
+    """Whether another connection or process is in the way, so that trying again may work."""
     return isinstance(error, _BUSY)
 
 
 def gone(path: str) -> StoreUnavailable:
-    """The error for a file that is no longer at its place."""
+    """The error for a file that is no longer where it was opened."""
     return StoreUnavailable(
         f"{path} was moved, replaced or deleted while it was open: nothing was written; put it back, or open it again"
     )
@@ -61,7 +63,7 @@ def _unusable(error: Exception, path: str) -> str:
 def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
-    except OSError:  # as for a name that is too long
+    except OSError:  # such as a name that is too long
         return False
 
 

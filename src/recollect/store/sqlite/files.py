@@ -1,4 +1,4 @@
-"""The file and the two beside it: whether they are still those that were opened."""
+"""Whether the file, its -wal and its -shm are still those that were opened."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ import apsw
 from recollect.store.sqlite import errors
 
 LOOK_SECONDS: Final = 0.1
-"""How long a file is taken to be where it was seen last: what is written to one that was deleted is lost."""
+"""How often to look whether the file is still there, since what is written to a deleted file is lost."""
 
 
 class Files:
-    """The file of a connection with its -wal and -shm; who opens it while these are gone sees neither them nor us."""
+    """The file of a connection with its -wal and -shm.
+
+    A process that opens the file while these two are missing sees neither their contents nor our locks.
+    """
 
     def __init__(self, db: apsw.Connection, path: str) -> None:
         self._path, self._name, self._locks = path, db.filename, f"{db.filename}-shm"
@@ -24,7 +27,7 @@ class Files:
         self._seen = time.monotonic()
 
     def check(self) -> None:
-        """Raises where one of them is no longer at its place."""
+        """Raises if one of them was moved, replaced or deleted."""
         if (now := time.monotonic()) >= self._seen + LOOK_SECONDS:
             found = {name: _found(name) for name in self._found}
             for name, known in self._found.items():
@@ -33,7 +36,7 @@ class Files:
             self._found, self._seen = found, now
 
     def may_be_others(self) -> bool:
-        """Whether someone who did not see us may have written, so that nothing of ours may be written over it."""
+        """Whether a process that didn't see our locks may have written, so that we must not write over it."""
         locks, file, known = _found(self._locks), _found(self._name), self._found[self._name]
         if _same(locks, self._found[self._locks]):
             return False

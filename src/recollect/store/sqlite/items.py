@@ -1,4 +1,4 @@
-"""Rows of the index: messages and items by position, as values."""
+"""Items in their table: putting and removing them, and reading items and messages by position."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _BARE: Final = _AT.replace("<fields>", ", coalesce(item.at, message.at), coalesc
 
 
 def put_item(change: Change, place: scopes.Place, item: Item, body: bytes) -> None:
-    """Keep an item in the place of one with its scope, kind and id."""
+    """Keep an item; it replaces one with the same scope, kind and id."""
     known = change.db.execute(
         "SELECT position FROM item WHERE scope = ? AND kind = ? AND id = ?", (place.id, item.kind, item.id)
     ).fetchone()
@@ -52,7 +52,7 @@ def put_item(change: Change, place: scopes.Place, item: Item, body: bytes) -> No
 
 
 def add_sources(db: apsw.Connection, sources: Iterable[str], scope: int, position: int) -> None:
-    """Remembers which messages a thing came from."""
+    """Keep which messages a record or item came from."""
     for source in sources:
         db.execute(_SOURCE, (source, scope, position))
 
@@ -70,17 +70,17 @@ def remove_items(change: Change, positions: set[int]) -> int:
 
 
 def remove_sources(db: apsw.Connection, positions: list[int]) -> None:
-    """Forgets which messages these things came from."""
+    """Remove what is kept about which messages these records or items came from."""
     db.execute(_REMOVE_SOURCES, (json.dumps(positions),))
 
 
 def items_at(db: apsw.Connection, positions: list[int]) -> dict[int, Item]:
-    """The items at these positions, messages included."""
+    """The items at these positions, including messages."""
     return {row[0]: _item(row) for row in _rows_at(db, positions, _WHOLE)}
 
 
 def names_at(db: apsw.Connection, positions: list[int]) -> dict[int, tuple[Scope, str, str]]:
-    """Scope, kind and id of what is at these positions."""
+    """The scope, kind and id of the item at each of these positions."""
     return {
         position: (scopes.named(tenant, user, session), kind, id)
         for position, kind, id, tenant, user, session in _rows_at(db, positions, _NAMES)
@@ -88,7 +88,7 @@ def names_at(db: apsw.Connection, positions: list[int]) -> dict[int, tuple[Scope
 
 
 def bare_items_at(db: apsw.Connection, positions: list[int]) -> dict[int, Item]:
-    """The items at these positions without texts and metadata, which is faster."""
+    """The items at these positions without text and metadata, which is faster."""
     return {row[0]: _bare(row) for row in _rows_at(db, positions, _BARE)}
 
 

@@ -80,7 +80,7 @@ class SqliteJobs:
 
 
 def enqueue(change: Change, place: scopes.Place, jobs: Iterable[Job]) -> list[int]:
-    """The positions of the jobs as they wait."""
+    """Add jobs to the queue; returns the positions of the waiting jobs."""
     return [_enqueue(change, place, job) for job in jobs]
 
 

@@ -35,7 +35,7 @@ _STANDING: Final = (
     "position > ?4 AND (CASE WHEN ?5 IS NULL THEN ended IS NULL"
     " ELSE position <= ?5 AND (ended IS NULL OR ended > ?5) END)"
 )
-# One query a way to ask, so that each finds its rows by the index of kinds and keys.
+# A query for each combination of kind and key, so that each can use the database index of kinds and keys.
 _FIND: Final = {
     (False, False): _query(f"{_STANDING} AND ?2 IS NULL AND ?3 IS NULL"),
     (True, False): _query(f"{_STANDING} AND kind = ?2 AND ?3 IS NULL"),
@@ -155,7 +155,7 @@ def _get(db: apsw.Connection, place: scopes.Place, ids: Sequence[str]) -> list[R
 
 
 def _record(row: Sequence[Any]) -> Record:
-    """The record of a row; of those that come again it is remembered."""
+    """The record of a row; small ones are cached."""
     return _kept(*row) if len(row[4]) <= codec.MAX_KEPT else _read(*row)
 
 

@@ -1,4 +1,4 @@
-"""Vectors and what is known about each, column by column."""
+"""Vectors with their scopes, times, kinds and roles, column by column."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _numbers: Final[dict[str | None, int]] = {}
 
 
 def number(name: str | None) -> int:
-    """The number a kind or role has in this process, so that columns of them are compared fast."""
+    """The number of a kind or role in this process, so that whole columns can be compared fast."""
     return _numbers.setdefault(name, len(_numbers))
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Vectors and what is known about each; row i is position[i].
+    """Vectors and what filters need to know about each: index i of every array is about the same vector.
 
-    `vector` holds directions, `bits` their signs; either has no columns where only the other is kept.
+    `vector` has them as unit vectors, `bits` their signs; one of the two has no columns if only the other is kept.
     """
 
     id: NDArray[np.int64]
@@ -43,15 +43,15 @@ class Rows:
     bits: NDArray[np.uint64]
 
     def columns(self) -> tuple[NDArray[Any], ...]:
-        """All of it, column by column."""
+        """All columns."""
         return self.id, self.position, self.scope, self.at, self.kind, self.role, self.vector, self.bits
 
     def head(self, count: int) -> Rows:
-        """The first rows."""
+        """The first `count` rows."""
         return Rows(*(column[:count] for column in self.columns()))
 
     def kept(self, only: int | None, where: Filter) -> NDArray[np.bool_] | None:
-        """Which rows pass; None where all do. `only` is a scope's row; metadata is not looked at."""
+        """Which rows pass, or None if all do. `only` is the row of a scope; the filter's metadata is not checked."""
         keep: NDArray[np.bool_] | None = None
         for test in self._tests(only, where):
             keep = test if keep is None else keep & test
@@ -78,9 +78,9 @@ def _among(column: NDArray[np.int32], names: Iterable[str]) -> NDArray[np.bool_]
 
 
 def fill(room: Rows, start: int, rows: Sequence[Any]) -> int:
-    """Puts rows of the table (id, position, scope, kind, at, role, check_sum, data) there; the place after the last.
+    """Put rows of the table into `room` from index `start`, without damaged ones; returns the index after the last.
 
-    Damaged ones are left out.
+    The rows are (id, position, scope, kind, at, role, check_sum, data).
     """
     import numpy as np
 
@@ -98,12 +98,12 @@ def fill(room: Rows, start: int, rows: Sequence[Any]) -> int:
 
 
 def _numbered(names: Sequence[str | None]) -> Iterable[int]:
-    """The number of each name; there are few different ones."""
+    """The number of each name, fast because there are only a few different names."""
     return map({name: number(name) for name in set(names)}.__getitem__, names)
 
 
 def numbers(data: Sequence[bytes], size: int) -> NDArray[np.float32]:
-    """The vectors these bytes hold."""
+    """The vectors in these bytes."""
     import numpy as np
 
     if all(len(each) == size * 4 for each in data):
@@ -112,7 +112,7 @@ def numbers(data: Sequence[bytes], size: int) -> NDArray[np.float32]:
 
 
 def floats(data: bytes, size: int) -> NDArray[np.float32]:
-    """The vector these bytes hold, as four bytes a number or as one."""
+    """The vector in these bytes, which have either four bytes or one byte per number."""
     import numpy as np
 
     kind = np.float32 if len(data) == size * 4 else np.int8

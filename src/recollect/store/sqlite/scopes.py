@@ -1,4 +1,4 @@
-"""Scopes as numbers, and the one place where a scope becomes part of a query."""
+"""Scopes as numbers, and the only place where a scope becomes part of a query."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 
 
 class Place(NamedTuple):
-    """A scope's row and the rows it lies in."""
+    """The row of a scope, and the rows of its user and tenant."""
 
     id: int
     user: int
     tenant: int
 
     def level(self, exact: bool = False) -> str:
-        """Which of the queries of `by_scope` covers that scope."""
+        """The key of the query from `by_scope` that covers this scope."""
         if exact or self.id != self.user:
             return "exact"
         return "tenant" if self.id == self.tenant else "user"
 
 
 NOWHERE: Final = Place(0, 0, 0)
-"""Stands for a scope in which nothing was ever put: no row has that number, so that every query finds nothing."""
+"""The place of a scope in which nothing was ever put. No row has that number, so every query finds nothing."""
 
 _INSIDE: Final = {
     "exact": "= ?1",
@@ -43,9 +43,9 @@ _FIND: Final = "SELECT id, user_id, tenant_id FROM scope WHERE tenant = ? AND us
 
 
 def by_scope(query: str) -> Mapping[str, str]:
-    """A query for each level a scope can have: `<scope>` becomes the condition, whose parameter is ?1.
+    """A query for each level of scope: `<scope>` is replaced by the condition, with the scope's row as parameter ?1.
 
-    `<in scope>` is the same said of a row of the table scope, for queries that come to it by another way.
+    `<in scope>` is replaced by the same condition on the columns of the table scope, for queries that join it.
     """
     return {
         level: query.replace("<scope>", condition).replace("<in scope>", _AT[level])
@@ -68,7 +68,7 @@ def find(db: apsw.Connection, scope: Scope) -> Place:
 
 
 def make(db: apsw.Connection, scope: Scope) -> Place:
-    """The scope's rows, made where they are missing."""
+    """The scope's rows; missing ones are made."""
     if (known := find(db, scope)) != NOWHERE:
         return known
     names = (scope.tenant, scope.user or "", scope.session or "")
@@ -85,7 +85,7 @@ def make(db: apsw.Connection, scope: Scope) -> Place:
 
 @remembered(10_000)
 def named(tenant: str, user: str, session: str) -> Scope:
-    """The scope of a row; StoreError if it was damaged."""
+    """The scope of a row; StoreError if the row is damaged."""
     try:
         return Scope(tenant, user or None, session or None)
     except ConfigError as error:

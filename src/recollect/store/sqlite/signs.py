@@ -1,4 +1,4 @@
-"""The signs of vectors, a bit a number: 1/32 of their size, and enough to find those worth a closer look."""
+"""The signs of vectors, one bit per number: 1/32 of their size, and enough to find the vectors worth comparing."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CANDIDATES, MORE = 800, 3
-"""How many vectors get a closer look, and how many more for each that is wanted; see docs/benchmarks.md."""
+"""How many vectors are compared, and how many more for each that is wanted; see docs/benchmarks.md."""
 READ, READ_MORE = 400, 2
-"""The same where each must be read from the file."""
+"""The same if each must be read from the file."""
 
 BLOCK: Final = 65_536
 _WIDER: Final = 10
 _BY_HALF, _BY_ALL = 50, 400
-"""One of how many vectors passes by half of its signs, and by all of them, at the least."""
+"""By half of their signs at least one in `_BY_HALF` vectors passes, and by all of them at least one in `_BY_ALL`."""
 _FAR: Final = 65_535
 
 
 def signs(directions: NDArray[np.float32], mean: NDArray[np.float32] | float = 0.0) -> NDArray[np.uint64]:
-    """A row of bits for each direction: where it is above the mean."""
+    """A row of bits for each vector, set where it is above the mean."""
     import numpy as np
 
     rows, size = directions.shape
@@ -31,16 +31,16 @@ def signs(directions: NDArray[np.float32], mean: NDArray[np.float32] | float = 0
 
 
 def sign_words(size: int) -> int:
-    """How many numbers of 64 bits hold the signs of a vector of that size."""
+    """How many 64-bit words the signs of a vector of that size take."""
     return -(-size // 64)
 
 
 def closest(
     bits: NDArray[np.uint64], asked: NDArray[np.float32], keep: NDArray[np.bool_] | None, k: int
 ) -> NDArray[np.intp]:
-    """The places of those whose signs are most like the asked direction's: enough that the k nearest are among them.
+    """The indexes of the vectors with the most similar signs: enough of them that the k nearest should be among them.
 
-    The first half of the bits leaves several times as many as get a closer look, all bits decide among these.
+    The first half of the bits selects several times as many as are returned; all bits decide among these.
     """
     wanted = CANDIDATES + MORE * k
     like = signs(asked[None])[0]
@@ -56,7 +56,7 @@ def closest(
 def worth_reading(
     bits: NDArray[np.uint64], asked: NDArray[np.float32], places: NDArray[np.intp], k: int
 ) -> NDArray[np.intp]:
-    """Of these places those whose signs go best with the asked numbers: a sign tells more where the number is large."""
+    """The best of these indexes, with each sign weighted by the size of the number asked for at its place."""
     import numpy as np
 
     order = np.argsort(_sums(_taken(bits, places), asked), kind="stable")
@@ -64,12 +64,12 @@ def worth_reading(
 
 
 def _taken(bits: NDArray[np.uint64], places: NDArray[np.intp]) -> NDArray[np.uint64]:
-    """Some of the rows, word by word as all are kept: a third of the time that indexing takes."""
+    """Some of the rows, taken column by column, as they are stored: three times as fast as indexing rows."""
     return bits.T.take(places, axis=1).T
 
 
 def _sums(bits: NDArray[np.uint64], asked: NDArray[np.float32]) -> NDArray[np.float32]:
-    """For each row the sum of the asked numbers where its bit is set, looked up a byte at a time."""
+    """For each row the sum of the numbers asked for at its set bits, by a table lookup for each byte."""
     import numpy as np
 
     octets = np.ascontiguousarray(bits).view(np.uint8)
@@ -81,7 +81,7 @@ def _sums(bits: NDArray[np.uint64], asked: NDArray[np.float32]) -> NDArray[np.fl
 
 
 def _unlike(bits: NDArray[np.uint64], like: NDArray[np.uint64]) -> NDArray[np.uint16]:
-    """In how many bits each row differs; in blocks that stay in the processor's cache."""
+    """In how many bits each row differs, computed in blocks that fit the processor's cache."""
     import numpy as np
 
     out = np.zeros(len(bits), np.uint16)
@@ -97,7 +97,7 @@ def _unlike(bits: NDArray[np.uint64], like: NDArray[np.uint64]) -> NDArray[np.ui
 
 
 def _sum_up(out: NDArray[Any], few: NDArray[Any], ones: NDArray[Any], word: int, count: int) -> None:
-    """Adds three words up in bytes before they go into the wider sum, which takes longer to add to."""
+    """Add up three words in bytes before adding them to `out`, because adding to its wider numbers is slower."""
     import numpy as np
 
     if word % 3 == 0:
@@ -109,7 +109,7 @@ def _sum_up(out: NDArray[Any], few: NDArray[Any], ones: NDArray[Any], word: int,
 
 
 def _smallest(unlike: NDArray[np.uint16], count: int) -> NDArray[np.intp]:
-    """The places of about the `count` smallest; of very many, the bound is taken from a sample."""
+    """The indexes of about the `count` smallest; the limit is estimated from a sample if there are very many."""
     import numpy as np
 
     if len(unlike) <= count:

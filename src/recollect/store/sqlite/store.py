@@ -48,11 +48,11 @@ class SqliteStore:
             self.reindex()
 
     def transaction(self, scope: Scope | None = None) -> AbstractContextManager[None]:
-        """See `Store.transaction`: no one else writes at all."""
+        """See `Store.transaction`; here nobody else can write anywhere, whatever the scope."""
         return self._database.transaction()
 
     def reading(self) -> AbstractContextManager[None]:
-        """See `Store.reading`: all see the same moment."""
+        """See `Store.reading`; here all reads see the same moment."""
         return self._database.moment()
 
     def tenants(self) -> list[str]:
@@ -99,7 +99,7 @@ class SqliteStore:
 
 def _checked_name(path: str) -> str:
     if "\x00" in path or any("\ud800" <= char <= "\udfff" for char in path):
-        raise ConfigError(f"{path!r} is no text that SQLite takes for a file's name: name another file")
+        raise ConfigError(f"{path!r} has characters that SQLite can't use in a file name: name another file")
     return path
 
 
@@ -110,10 +110,10 @@ def check_backup(path: Path) -> None:
 
 def _checked(path: Path) -> apsw.Connection:
     there = False
-    with suppress(OSError):  # as for a name that is too long
+    with suppress(OSError):  # such as a name that is too long
         there = path.is_file()
     if not there:
-        raise NotFound(f"there is no backup {path}")
+        raise NotFound(f"there is no file {path}: name a backup")
     try:
         backup = apsw.Connection(os.fspath(path.absolute()), flags=apsw.SQLITE_OPEN_READONLY)
         if not backup.execute("SELECT count(*) FROM sqlite_schema").get:
@@ -134,10 +134,10 @@ def _checked(path: Path) -> apsw.Connection:
 
 
 def _damaged(path: Path, problem: str) -> StoreError:
-    return StoreError(f"the backup {path} is damaged ({problem}); nothing was changed, choose another")
+    return StoreError(f"the backup {path} is damaged ({problem}): nothing was changed; choose another backup")
 
 
 def _renumber(path: Path) -> None:
-    """An epoch that no process knows: none that has the file open takes what it remembers for what was restored."""
+    """Give the copy a new epoch, so that processes which have the store open drop their caches after a restore."""
     with closing(apsw.Connection(os.fspath(path))) as db:
         db.execute("UPDATE counter SET epoch = ?", (secrets.randbits(52),))

@@ -1,4 +1,4 @@
-"""Vectors in their table: put in, read and removed."""
+"""Vectors in their table: keeping, reading and removing them."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ _AT_POSITIONS: Final = (
 
 
 class Model(NamedTuple):
-    """A model's row, and the length of its vectors."""
+    """The row of a model, and the length of its vectors."""
 
     id: int
     size: int
 
 
 class Owned(NamedTuple):
-    """One owner's vectors of a model, as a connection sees them: `last` is the id of the last.
+    """One owner's vectors of a model, as a connection sees them; `last` is the id of the last one.
 
-    Where `changes` and `epoch` are what they were, none was taken away or replaced.
+    While `changes` and `epoch` stay the same, no vector has been removed or replaced.
     """
 
     owner: int
@@ -76,7 +76,7 @@ def find_model(db: apsw.Connection, tenant: int, name: str) -> Model | None:
 
 
 def find_vectors(db: apsw.Connection, scope: Scope, model: str, size: int, *, exact: bool) -> tuple[int, list[Owned]]:
-    """The scope's row, and the vectors of each owner there; ConfigError if they have another length."""
+    """The scope's row, and the vectors of each owner in the scope; ConfigError if their length is not `size`."""
     query = _BY_TENANT if scope.user is None and not exact else _BY_OWNER
     names = (scope.tenant, scope.user or "", scope.session or "", checks.askable(model))
     rows: list[Any] = db.execute(query, names).fetchall()
@@ -91,7 +91,7 @@ def find_vectors(db: apsw.Connection, scope: Scope, model: str, size: int, *, ex
 
 
 def make_model(db: apsw.Connection, tenant: int, name: str, size: int) -> int:
-    """The model's row; ConfigError if its vectors have another length."""
+    """The row of the model, made if it is missing; ConfigError if the model has vectors of another length."""
     row = db.execute(_MODEL, (tenant, name)).fetchone()
     if row is None:
         db.execute("INSERT INTO model (tenant, name, size) VALUES (?, ?, ?)", (tenant, name, size))
@@ -107,7 +107,7 @@ def make_model(db: apsw.Connection, tenant: int, name: str, size: int) -> int:
 def put_vector(
     db: apsw.Connection, place: Place, model: int, thing: tuple[int, int | None, str | None, str], row: Vector
 ) -> None:
-    """Keep the vector of a thing (position, at, role, kind), in place of the model's earlier one."""
+    """Keep the vector of a `thing`, which is (position, at, role, kind); it replaces the model's earlier one."""
     position, at, role, kind = thing
     db.execute("DELETE FROM vector WHERE position = ? AND model = ?", (position, model))
     if db.changes():
@@ -117,30 +117,30 @@ def put_vector(
 
 
 def find_thing(db: apsw.Connection, place: Place, kind: str, id: str) -> tuple[int, int | None, str | None] | None:
-    """Position, time and role of a message or item at that very scope."""
+    """The position, time and role of a message or item at exactly that scope."""
     asked = (place.id, id, checks.askable(kind))
     found: tuple[int, int | None, str | None] | None = db.execute(_FIND[kind == MESSAGE], asked).fetchone()
     return found
 
 
 def remove_vectors(db: apsw.Connection, positions: Sequence[int]) -> None:
-    """Takes out the vectors of these positions."""
+    """Remove the vectors at these positions."""
     for owner in {row[0] for row in db.execute(_REMOVE, (json.dumps(positions),))}:
         changed(db, owner)
 
 
 def changed(db: apsw.Connection, owner: int) -> None:
-    """Has everyone read an owner's vectors anew: some were replaced, or are gone."""
+    """Make every process reload an owner's vectors, because some were replaced or removed."""
     db.execute("UPDATE scope SET changes = changes + 1 WHERE id = ?", (owner,))
 
 
 def embedded(db: apsw.Connection, place: Place, model: Model, after: int, limit: int) -> dict[int, NDArray[np.float32]]:
-    """The directions of a model's vectors in the scope by position: those after `after`, at most `limit`."""
+    """At most `limit` unit vectors of a model in the scope, from after position `after`, by position."""
     return _directions(db.execute(_EMBEDDED[place.level()], (place.id, model.id, after, limit)), model.size)
 
 
 def vectors_at(db: apsw.Connection, model: Model, positions: Sequence[int]) -> dict[int, NDArray[np.float32]]:
-    """The directions of a model's vectors at these positions, by position."""
+    """The unit vectors of a model at these positions, by position."""
     return _directions(db.execute(_AT_POSITIONS, (model.id, json.dumps(positions))), model.size)
 
 

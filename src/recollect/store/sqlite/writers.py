@@ -1,4 +1,4 @@
-"""Who writes: one thread at a time, which serves what the others ask for meanwhile."""
+"""Group commit: one thread writes at a time, and serves the requests of the others in its transaction."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ BATCH: Final = 512
 
 PATIENCE: Final = 0.25
 LONGEST: Final = 0.005
-"""The writer waits for others to join for PATIENCE of the time the last commit took, at most LONGEST seconds."""
+"""The writer waits for others to join it: PATIENCE times as long as the last commit took, at most LONGEST seconds."""
 
 
 class Request:
-    """Work to be done in a transaction, and what came of it."""
+    """Work to be done in a transaction, and its result or error."""
 
     __slots__ = ("_signal", "done", "error", "result", "work")
 
@@ -37,24 +37,24 @@ class Request:
         self.result, self.error = self.work(change), None
 
     def wait(self, seconds: float = -1) -> None:
-        """Wait until it is done, or it is this one's turn to serve the others, or `seconds` have passed."""
+        """Wait until it is done, or it is this thread's turn to serve the others, or `seconds` have passed."""
         self._signal.acquire(timeout=seconds)
 
     def wake(self) -> None:
-        """Ends the waiting."""
+        """End the wait."""
         try:
             self._signal.release()
         except RuntimeError:
             return
 
     def finish(self) -> None:
-        """Mark it as done, and wake whoever waits for it."""
+        """Mark it as done, and wake the thread that waits for it."""
         self.done = True
         self.wake()
 
 
 class Writers:
-    """Lets one thread write at a time, which serves what others ask for, then wakes the first that still waits."""
+    """Lets one thread write at a time. It serves the requests of others too, then wakes the first that still waits."""
 
     def __init__(self) -> None:
         self.queue: deque[Request] = deque()
@@ -63,7 +63,7 @@ class Writers:
         self._crowd, self._took = 1, 0.0
 
     def serve(self, request: Request, run: Callable[[list[Request]], None]) -> None:
-        """Have the request done: by this thread, together with all that wait, or by one that is writing already."""
+        """Get the request done: by this thread, together with all that wait, or by one that is already writing."""
         self.queue.append(request)
         try:
             while not request.done:
@@ -95,14 +95,14 @@ class Writers:
             self.release()
 
     def _gather(self, request: Request) -> None:
-        """Wait briefly for as many requests as were served together last time: they are likely to come again."""
+        """Wait briefly for as many requests as were served together last time, as they are likely to come again."""
         self._leader = request
         if len(self.queue) < self._crowd:
             request.wait(min(self._took * PATIENCE, LONGEST))
         self._leader = None
 
     def release(self) -> None:
-        """Lets the next one have its turn."""
+        """End this turn, and let the next one begin."""
         self._lock.release()
         self._wake()
 
@@ -112,11 +112,11 @@ class Writers:
                 self.queue[0].wake()
 
     def enter_if_free(self) -> bool:
-        """Take the turn to write if no one has it or waits for it; whether that was so. Then `release` must follow."""
+        """Take the turn to write if nobody has it or waits for it; returns whether it did. `release` ends it."""
         return self._crowd == 1 and not self.queue and self._lock.acquire(False)
 
     def enter(self, wait: float) -> bool:
-        """Wait for a turn to write, up to `wait` seconds; whether it came. Then `release` must follow."""
+        """Wait up to `wait` seconds for a turn to write; returns whether it came. `release` ends it."""
         return self._lock.acquire(timeout=wait)
 
     def __enter__(self) -> None:

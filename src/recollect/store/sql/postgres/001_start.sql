@@ -1,5 +1,5 @@
 -- Every key starts with the tenant, so that each table can be partitioned or distributed by it. An owner or session
--- of '' is a scope without one. Ids that are too long for a key are replaced by their hash, and `names` holds them all.
+-- of '' means that the scope has none. Ids too long for a key are replaced by their hash; `names` then has all ids.
 
 CREATE SEQUENCE recollect.positions AS bigint;
 
@@ -25,7 +25,7 @@ CREATE TABLE recollect.sessions (
 CREATE INDEX sessions_by_position ON recollect.sessions (tenant, position);
 CREATE INDEX sessions_of_owner ON recollect.sessions (tenant, owner, position);
 
--- An erased message leaves its number and its hash behind, nothing else.
+-- Of an erased message, only its number and its hash stay.
 CREATE TABLE recollect.messages (
     tenant text COLLATE "C" NOT NULL,
     owner text COLLATE "C" NOT NULL,
@@ -87,7 +87,7 @@ CREATE TABLE recollect.items (
 );
 CREATE INDEX items_of_owner ON recollect.items (tenant, owner, session, position) INCLUDE (length);
 
--- The keyword index: a word is a hash of tenant and word, its place in the vector how often it occurs.
+-- The keyword index: a word is a hash of the tenant and the word; its position in the vector is how often it occurs.
 CREATE TABLE recollect.words (
     tenant text COLLATE "C" NOT NULL,
     position bigint NOT NULL,
@@ -98,7 +98,7 @@ CREATE TABLE recollect.words (
 );
 CREATE INDEX words_in_text ON recollect.words USING gin (words) WITH (gin_pending_list_limit = 256);
 
--- Vectors of length one, so that the inner product is the cosine: in pgvector's type where the server has it.
+-- Unit vectors, so that the inner product is the cosine; in pgvector's type if the server has it.
 CREATE TABLE recollect.vectors (
     tenant text COLLATE "C" NOT NULL,
     model text COLLATE "C" NOT NULL,
@@ -141,7 +141,7 @@ CREATE TABLE recollect.jobs (
 CREATE UNIQUE INDEX jobs_waiting ON recollect.jobs (tenant, owner, session, kind, key) WHERE state = 'waiting';
 CREATE INDEX jobs_due ON recollect.jobs (due, id) WHERE state <> 'dead';
 
--- The second wall: whatever a query asks for, a transaction sees the tenant it named.
+-- A second wall besides the conditions in queries: a transaction sees only the tenant that it has set.
 CREATE FUNCTION recollect.sees(tenant text) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE
 RETURN tenant = current_setting('recollect.tenant', true) OR current_setting('recollect.every_tenant', true) = 'on';
 
@@ -156,6 +156,6 @@ BEGIN
     END LOOP;
 END $$;
 
--- A text search can't use its index behind a policy. Words may be matched across the wall: being hashed with their
--- tenant they match in no other, and what they stand for is behind it.
+-- A text search can't use its index under a policy, so every tenant's words may be read. That reveals nothing: they are
+-- hashed with their tenant, so they match no other tenant's words, and the items they lead to are behind the wall.
 CREATE POLICY matching ON recollect.words FOR SELECT USING (true);

@@ -1,5 +1,5 @@
--- Which tenant a transaction sees is looked up once a query, not once a row.
--- The tables are locked all at once or not at all: processes at work take them in any order.
+-- The tenant that a transaction sees is looked up once per query, not once per row.
+-- The tables are locked all together or not at all, because running processes lock them in any order.
 DO $$
 DECLARE
     name text;

@@ -1,6 +1,6 @@
--- Whose things these are. A row a tenant (user and session empty), a user (session empty) and a session;
--- tenant_id and user_id are the rows of the tenant and of the user it lies in (a tenant's own for a tenant).
--- `changes` counts the vectors that were taken away or replaced, on the rows of tenants and users.
+-- The scopes: a row for each tenant (user and session empty), each user (session empty) and each session.
+-- tenant_id and user_id are the rows of its tenant and its user; for a tenant both are its own row.
+-- `changes`, on the rows of tenants and users, grows when their vectors are removed or replaced.
 CREATE TABLE scope (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     tenant TEXT NOT NULL,
@@ -14,8 +14,8 @@ CREATE UNIQUE INDEX scope_name ON scope (tenant, user, session);
 CREATE INDEX scope_tenant ON scope (tenant_id);
 CREATE INDEX scope_user ON scope (user_id);
 
--- `position` is the last one given to anything; `epoch` grows when rows of scope are removed; `words` is the
--- version of the word rules the keyword index was made by.
+-- `position` is the last one that was used; `epoch` grows when rows of scope are removed; `words` is the
+-- version of the word rules that the keyword index was made with.
 CREATE TABLE counter (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     position INTEGER NOT NULL,
@@ -24,7 +24,7 @@ CREATE TABLE counter (
 ) STRICT;
 INSERT INTO counter VALUES (1, 0, 0, 0);
 
--- The head of each session's chain and its totals; times are microseconds since 1970 in UTC.
+-- The end of each session's hash chain, and its totals; times are microseconds since 1970 in UTC.
 CREATE TABLE session (
     scope INTEGER PRIMARY KEY,
     seq INTEGER NOT NULL,
@@ -53,7 +53,7 @@ CREATE TABLE message (
 CREATE UNIQUE INDEX message_seq ON message (session, seq);
 CREATE UNIQUE INDEX message_id ON message (id, session);
 
--- What is left of an erased message: its link in the chain.
+-- What stays of an erased message: its link in the hash chain.
 CREATE TABLE erased (
     session INTEGER NOT NULL,
     seq INTEGER NOT NULL,
@@ -76,7 +76,7 @@ CREATE TABLE record (
 CREATE UNIQUE INDEX record_id ON record (scope, id);
 CREATE INDEX record_key ON record (scope, kind, key);
 
--- What can be found besides messages.
+-- What a search can find besides messages.
 CREATE TABLE item (
     position INTEGER PRIMARY KEY,
     scope INTEGER NOT NULL,
@@ -98,8 +98,8 @@ CREATE TABLE source (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX source_position ON source (position);
 
--- The keyword index of messages and items by position; the words are made by recollect.store.words, `scope` holds
--- the tokens t<tenant> u<user> x<scope> k<kind>.
+-- The keyword index of messages and items, by position. recollect.store.words makes the words; `scope` has the
+-- tokens t<tenant> u<user> x<scope> k<kind>.
 CREATE VIRTUAL TABLE words USING fts5 (scope, text, content = '', tokenize = 'ascii');
 INSERT INTO words (words, rank) VALUES ('secure-delete', 1);
 INSERT INTO words (words, rank) VALUES ('rank', 'bm25(0.0, 1.0)');
@@ -112,7 +112,7 @@ CREATE TABLE model (
 ) STRICT;
 CREATE UNIQUE INDEX model_name ON model (tenant, name);
 
--- Vectors of messages and items; `owner` is the row of the user, or of the tenant for what belongs to no user.
+-- Vectors of messages and items. `owner` is the row of the user, or of the tenant if they belong to no user.
 CREATE TABLE vector (
     id INTEGER PRIMARY KEY,
     owner INTEGER NOT NULL,
