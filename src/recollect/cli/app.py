@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 from typer.core import TyperGroup
+from typer.exceptions import TyperException
 
 from recollect.arguments import in_words
 from recollect.cli import exporting, importing, serving
@@ -49,13 +50,25 @@ from recollect.environment import here, misspelt
 
 
 class _Commands(TyperGroup):
-    """The commands; what is wrong with an option is told in our words."""
+    """The commands; errors about the command line say what to write instead."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except TyperException as error:
+            if option := getattr(error, "option_name", None):
+                error.message += f". The options of a command go after it: recollect COMMAND {option} …"
+            raise
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except typer.BadParameter as error:
             error.message = in_words(error.message)
+            raise
+        except TyperException as error:
+            if error.message.startswith("Got unexpected extra argument"):
+                error.message += '. Put a text of several words in quotes: "like this"'
             raise
 
 
