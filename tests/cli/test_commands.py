@@ -416,15 +416,21 @@ def test_history_and_search_are_narrowed_by_role_time_and_tag(run: Run) -> None:
     assert "role 'boss' is not one of" in run("history", "--role", "boss", code=1).stderr
 
 
+def test_help_has_a_short_name(run: Run) -> None:
+    assert run("facts", "-h").stdout == run("facts", "--help").stdout
+
+
 @pytest.mark.parametrize(
     ("command", "says"),
     [
         (("add", "My", "sister"), '(sister). Put a text of several words in quotes: "like this"'),
         (("documents", "search", "Who", "waters?"), '(waters?). Put a text of several words in quotes: "like this"'),
-        (("--store", "x.db", "facts"), "The options of a command go after it: recollect COMMAND --store …"),
+        (("--json", "facts"), "Error --json goes after the command: recollect COMMAND --json …"),
+        (("--stor", "x.db", "facts"), "No such option: --stor"),
     ],
 )
 def test_forgotten_quotes_and_an_option_in_the_wrong_place_are_told(
     run: Run, command: tuple[str, ...], says: str
 ) -> None:
-    assert says in " ".join(re.sub("[│╭╮╰╯─]", " ", run(*command, code=2).stderr).split())
+    told = " ".join(re.sub("[│╭╮╰╯─]", " ", run(*command, code=2).stderr).split())
+    assert says in told and "--version" not in told

@@ -56,8 +56,9 @@ class _Commands(TyperGroup):
         try:
             return super().parse_args(ctx, args)
         except TyperException as error:
-            if option := getattr(error, "option_name", None):
-                error.message += f". The options of a command go after it: recollect COMMAND {option} …"
+            option = getattr(error, "option_name", None)
+            if option in {name for command in self.commands.values() for one in command.params for name in one.opts}:
+                ctx.fail(f"{option} goes after the command: recollect COMMAND {option} …")
             raise
 
     def invoke(self, ctx: Any) -> Any:
@@ -72,7 +73,12 @@ class _Commands(TyperGroup):
             raise
 
 
-app = typer.Typer(cls=_Commands, no_args_is_help=True, pretty_exceptions_enable=False)
+app = typer.Typer(
+    cls=_Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
 models = typer.Typer(help="Local models: weights on this machine, no key needed.", no_args_is_help=True)
 app.command()(chat)
 app.command()(add)
