@@ -224,7 +224,7 @@ def test_the_documented_table_is_complete_and_true() -> None:
 
 
 def table() -> str:
-    rows = ["| setting | default | environment beside `RECOLLECT_…` | |", "|---|---|---|---|"]
+    rows = ["| setting | default | environment besides `RECOLLECT_…` | |", "|---|---|---|---|"]
     for knob in dataclasses.fields(Settings):
         env = f"`{knob.metadata['env']}`" if knob.metadata["env"] else ""
         rows.append(f"| `{knob.name}` | {knob.default} | {env} | {knob.metadata['says']} |")

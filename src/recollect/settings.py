@@ -74,7 +74,7 @@ class Settings:
         le=1,
     )
     episodic_recency_weight: float = _knob(0.3, "how much newer turns are preferred", ge=0)
-    facts_top_k: int | None = _knob(None, "most facts in a context beside the profile", ge=0)
+    facts_top_k: int | None = _knob(None, "most facts in a context besides the profile", ge=0)
     facts_every_turns: int = _knob(5, "turns between two extractions of facts", ge=1)
     patterns_every_sessions: int = _knob(100, "conversations between two analyses of habits", ge=1)
     summary_every_messages: int = _knob(

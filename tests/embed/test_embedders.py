@@ -213,7 +213,7 @@ def test_the_style_of_a_model_follows_from_its_name(model: str, query: str, pass
 
 
 def test_a_misspelt_local_model_is_refused() -> None:
-    with pytest.raises(ConfigError, match="e5-smal has no model.onnx: name a model that was pulled, or a folder"):
+    with pytest.raises(ConfigError, match=r"e5-smal has no model\.onnx: name a model that was pulled, or a folder"):
         embed.open("onnx:e5-smal")
 
 
