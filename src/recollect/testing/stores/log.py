@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta, timezone
+from enum import Enum
 from typing import Any
 
 import pytest
 
 from recollect.errors import ConfigError, Conflict, InvalidTranscript, NotFound
 from recollect.frozen import freeze
-from recollect.store import Job, Store
+from recollect.store import Filter, Job, Store
 from recollect.store.spoken import spoken_of
 from recollect.testing.clock import ManualClock
 from recollect.testing.stores.base import (
@@ -98,6 +99,18 @@ class LogTests(StoreTests):
         again = [entry.message for entry in store.log.read(ADA)]
         assert again == [entry.message for entry in entries]
         assert [m.replace(at=None, received=None) for m in again] == messages
+
+    def test_a_member_of_an_enum_is_the_text_it_stands_for(self, store: Store) -> None:
+        class Word(str, Enum):
+            USER = "user"
+
+        role: Any = Word.USER
+        store.log.append(ADA, [Message(role, "apple", "1", metadata=freeze({"by": Word.USER}))])
+        (entry,) = store.log.read(ADA)
+        assert (type(entry.message.role), type(entry.message.metadata["by"])) == (str, str)
+        for by in ("user", Word.USER):
+            assert found(store, ADA, "apple", where=Filter(roles=("user",), metadata=freeze({"by": by}))) == ["1"]
+        assert store.check() == []
 
     def test_the_same_message_again_is_kept_once(self, store: Store) -> None:
         first = say(store, ADA, "a", "b")
