@@ -170,6 +170,8 @@ def test_who_has_the_file_open_does_not_write_by_a_schema_that_a_newer_version_c
             say(store, ADA, "after")
         with refused, store.transaction():
             pass
+        with refused:
+            store.check_writable()
         assert texts(store.log.read(ADA)) == ["before"]
 
 
