@@ -315,6 +315,12 @@ def test_a_refused_append_leaves_nothing_open(path: Path) -> None:
         other.close()
 
 
+def test_a_backup_from_before_other_word_rules_is_searched_by_todays(path: Path) -> None:
+    with SqliteStore(path) as store:
+        store.restore(FIXTURES / "sqlite_v1.db")
+        assert store.check() == []
+
+
 def test_a_writer_elsewhere_right_after_a_restore_writes_to_its_own_session(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
