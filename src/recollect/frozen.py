@@ -56,7 +56,9 @@ def _frozen(value: Any, where: str, levels: int) -> Any:
         return value
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidTranscript(f"{value} is not JSON: use a finite number, or none", where)
-    if value is None or isinstance(value, (str, bool, int, float)):
+    if isinstance(value, str):
+        return str.__str__(value)  # a member of an enum prints as something else
+    if isinstance(value, (int, float)):
         return value
     if not levels:
         raise InvalidTranscript(f"it is nested too deeply, over {MOST_NESTED} levels, or contains itself", where[:40])

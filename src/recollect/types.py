@@ -185,6 +185,8 @@ class Message:
     def __post_init__(self) -> None:
         if self.role not in ROLES:
             raise InvalidTranscript(f"role {self.role!r} is not one of {', '.join(ROLES)}; {READ_WITH_PARSE}")
+        if type(self.role) is not str:  # such as a member of an enum, which prints as something else
+            object.__setattr__(self, "role", ROLES[ROLES.index(self.role)])
         if type(self.content) is not str:
             plain = isinstance(self.content, str)  # a template's or a parser's text is of a class of its own
             object.__setattr__(self, "content", str.__str__(self.content) if plain else _parts(self.role, self.content))

@@ -23,6 +23,9 @@ COMMON = frozenset(_COMMON.split())
         ("What does he want?", ["I am meeting the landlord today."], "What does he want? landlord"),
         ("Where do they live?", ["So what?", "My parents called."], "Where do they live? parents"),
         ("Who is she?", ["We saw Ruth.", "We saw Nadia."], "Who is she? Ruth"),
+        ("When did she move?", ["Thanks! Great. Please go on.", "Nadia called."], "When did she move? Nadia"),
+        ("Did he write?", ["Remind Tom, please: Tom's report."], "Did he write? Tom"),
+        ("Is it hers?", ["Nadia's bike broke."], "Is it hers? Nadia"),
     ],
 )
 def test_it_is_whom_the_user_spoke_of_last(question: str, said: Sequence[str], asked: str) -> None:

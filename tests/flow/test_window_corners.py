@@ -365,12 +365,12 @@ def test_a_late_result_that_makes_one_of_several_turns_lets_no_more_of_them_wait
 
 
 def test_a_cut_does_not_look_at_all_turns_that_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = Mock(return_value=1)
-    monkeypatch.setattr("recollect.flow.turns.Turn.asked", asked)
+    questions = Mock(return_value=1)
+    monkeypatch.setattr("recollect.flow.turns.Turn.questions", questions)
     it = Window(words, Limits(100))
     for _ in range(500):
         it.append(user("word " * 20))
-    assert asked.call_count < 5_000
+    assert questions.call_count < 5_000
 
 
 def told(window: Window) -> int:

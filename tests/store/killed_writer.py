@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from contextlib import suppress
 
 from recollect.errors import StoreUnavailable
 from recollect.store.postgres import PostgresStore
@@ -31,10 +32,17 @@ def write(store: PostgresStore, name: str, stop: threading.Event) -> None:
             sys.stdout.flush()
 
 
+def opened(url: str) -> PostgresStore:
+    """The store, once its server is there."""
+    while True:
+        with suppress(StoreUnavailable):
+            return PostgresStore(url)
+
+
 def main(url: str, process: str) -> None:
     """Runs the writers."""
     stop = threading.Event()
-    with PostgresStore(url) as store:
+    with opened(url) as store:
         threads = [threading.Thread(target=write, args=(store, f"{process}{n}", stop)) for n in range(WRITERS)]
         for thread in threads:
             thread.start()

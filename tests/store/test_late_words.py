@@ -10,6 +10,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from recollect.errors import StoreError
 from recollect.store import Filter, Item
 from recollect.store.sqlite import SqliteStore, database, keywords
 from recollect.testing.stores.base import ADA, BOB, USER, found, said, say
@@ -226,13 +227,15 @@ def test_words_of_much_that_is_erased_leave_the_file_at_once(store: SqliteStore,
     assert sorted(apples(store, count), key=int) == kept[1:] and store.check() == []
 
 
-def test_words_of_a_very_long_text_do_not_leave_the_index_one_by_one(
+def test_words_of_a_very_long_text_leave_the_index_neither_one_by_one_nor_by_making_it_anew(
     store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     say(store, ADA, "apple pie")
     store.log.append(ADA, [said(" ".join(map(own, range(50_000))), "long")])
     assert found(store, ADA, own(7)) == ["long"] and len(left_in_files(path, range(1_000))) > 900
-    monkeypatch.setattr(keywords, "_REMOVE", "one by one")
+    with monkeypatch.context() as marking, pytest.raises(StoreError, match='near "marked": syntax error'):
+        marking.setattr(keywords, "_MARK_ONLY", "marked")
+        store.log.erase(ADA, ["long"])
     store.log.erase(ADA, ["long"])
     assert left_in_files(path, range(1_000)) == [] and found(store, ADA, "apple") == ["apple pie"]
     assert store.check() == []

@@ -15,6 +15,9 @@ from recollect.store.postgres import PostgresStore
 from recollect.testing.stores.base import ADA, found, said, v
 from tests.postgres import Databases, running
 
+_FILES = """SELECT pg_relation_filepath(CASE name WHEN 'recollect.vectors' THEN reltoastrelid ELSE oid END)
+FROM unnest(%s::text[]) AS name JOIN pg_class ON oid = name::regclass ORDER BY name"""
+"""Where tables lie; of vectors, what is too long for a row."""
 NOON = datetime(2026, 5, 17, 12, 0, tzinfo=UTC)
 
 
@@ -37,7 +40,7 @@ def fill(store: PostgresStore) -> None:
     store.log.tag(ADA, "m1", {"topic": "zoo"})
     store.log.erase(ADA, ["m3"])
     store.index.put(ADA, [Item("note", "n", "zebra", NOON, "user", {"of": "zoo"}, ("m1",))])
-    store.index.embed(ADA, "note", "model", {"n": v(1, 0)})
+    store.index.embed(ADA, "note", "model", {"n": v(*range(1, 3_001))})
     store.records.put(ADA, [Record("fact", "animal", "zebra", sources=("m1",), valid_from=NOON)])
 
 
@@ -107,18 +110,17 @@ def test_pages_that_the_server_finds_damaged_are_reported_part_by_part() -> None
             fill(store)
         name = str(psycopg.conninfo.conninfo_to_dict(url)["dbname"])
         with psycopg.connect(server.address, dbname=name) as connection:
-            names = [f"recollect.{name}" for name in ("messages", "vectors", "records")]
-            paths = connection.execute("SELECT pg_relation_filepath(name) FROM unnest(%s::text[]) AS name", (names,))
-            messages, vectors, records = (server.data / path for (path,) in paths)
-        server.stop()
-        for file in (messages, vectors):
+            names = [f"recollect.{name}" for name in ("messages", "records", "vectors")]
+            paths = connection.execute(_FILES, (names,))
+            messages, records, vectors = (server.data / path for (path,) in paths)
+        for file, parts in ((vectors, {"index"}), (messages, {"log", "index"})):
+            server.stop()
             flip(file)
-        server.start()
-        with PostgresStore(url) as store:
-            assert {finding.part for finding in store.check()} == {"log", "index"}
+            server.start()
+            with PostgresStore(url) as store:
+                assert {finding.part for finding in store.check()} == parts
         server.stop()
-        for file in (messages, vectors, records):
-            flip(file)
+        flip(records)
         server.start()
         with PostgresStore(url) as store:
             (finding,) = store.check()

@@ -23,7 +23,7 @@ from psycopg_pool.base import AttemptWithBackoff
 
 from recollect.errors import ConfigError, MigrationError, StoreUnavailable
 from recollect.store import Job, Record, Store, open
-from recollect.store.postgres import PostgresStore, append, chain, database, jobs, vectors
+from recollect.store.postgres import PostgresStore, append, chain, database, jobs, reindex, vectors
 from recollect.store.postgres.backup import SAME_SINCE
 from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.erase import CITING
@@ -202,6 +202,17 @@ def test_a_backup_of_an_earlier_schema_is_restored_where_its_rows_are_the_same(
         store.restore(tmp_path / "then")
         assert store.check() == []
     assert texts(store.log.read(ADA)) == (["kept", "later"] if number < SAME_SINCE else ["kept"])
+
+
+def test_a_backup_from_before_other_word_rules_is_searched_by_todays(
+    store: PostgresStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as then:
+        then.setattr(reindex, "VERSION", 0)
+        store.reindex()
+    store.backup(tmp_path / "then")
+    store.restore(tmp_path / "then")
+    assert not reindex.words_outdated(store._database)
 
 
 def test_many_may_open_an_empty_database_at_once(postgres: Databases) -> None:

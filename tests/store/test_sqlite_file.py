@@ -170,6 +170,8 @@ def test_who_has_the_file_open_does_not_write_by_a_schema_that_a_newer_version_c
             say(store, ADA, "after")
         with refused, store.transaction():
             pass
+        with refused:
+            store.check_writable()
         assert texts(store.log.read(ADA)) == ["before"]
 
 
@@ -311,6 +313,12 @@ def test_a_refused_append_leaves_nothing_open(path: Path) -> None:
         other = apsw.Connection(str(path))
         assert other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall() == [(0, 0, 0)]
         other.close()
+
+
+def test_a_backup_from_before_other_word_rules_is_searched_by_todays(path: Path) -> None:
+    with SqliteStore(path) as store:
+        store.restore(FIXTURES / "sqlite_v1.db")
+        assert store.check() == []
 
 
 def test_a_writer_elsewhere_right_after_a_restore_writes_to_its_own_session(

@@ -38,8 +38,12 @@ class Compared(NamedTuple):
     @property
     def again(self) -> bool:
         """Whether all of it is known and answered since, by more than an answer that broke off or results of tools."""
-        since = [message for message in self._since if not message.metadata.get("partial")]
-        return bool(since) and not _only_tools(since)
+        return bool(self.since) and not _only_tools(self.since)
+
+    @property
+    def since(self) -> list[Message]:
+        """What was said after the given messages, if all of those are known, but for answers that broke off."""
+        return [message for message in self._since if not message.metadata.get("partial")]
 
     @property
     def _since(self) -> list[Message]:

@@ -27,12 +27,14 @@ class Kept(NamedTuple):
 
     `last` is its last message as it is kept, `again` whether that was sent before and answered since. `changed` says
     that it does not go on where what is kept ends: something in it was edited, taken out or put in, and the model is
-    to see it as it was sent.
+    to see it as it was sent. An answer `follows` the last message or, where that is asked anew after calls of tools,
+    the last of their results.
     """
 
     last: Message | None
     again: bool
     changed: bool
+    follows: Message | None
 
 
 def keep(chat: Session, sent: Sequence[Message]) -> Kept:
@@ -44,7 +46,8 @@ def keep(chat: Session, sent: Sequence[Message]) -> Kept:
     if found.changed and None in found.places[:-1]:  # the rest may be from a branch in between
         found, last = _compared(chat, said, max(KNOWN, 2 * len(said)), first=len(said))
     kept = found.kept(chat.add_many(_named(found.new, last)) if found.new else ())
-    return Kept(kept[-1] if kept else None, found.again, found.changed)
+    last_kept = kept[-1] if kept else None
+    return Kept(last_kept, found.again, found.changed, found.since[-1] if found.since else last_kept)
 
 
 def _named(messages: Sequence[Message], last: str) -> Iterator[Message]:

@@ -157,7 +157,7 @@ class Turn:
     async def _answered(self, reply: Reply, kept: Kept) -> Response:
         """Keep an answer that came in one piece, and return it."""
         if reply.status == 200 and not kept.again and (message := answer_of(reply.data)):
-            await self.service.run(keep_answer, self.chat, kept.last, message)
+            await self.service.run(keep_answer, self.chat, kept.follows, message)
         return _passed(reply, self.headers)
 
     async def _asked(self, ask: Callable[[Any], Awaitable[T]]) -> tuple[T, Kept]:
@@ -283,7 +283,7 @@ class Turn:
 
     def _add(self, heard: Heard, asked: Kept) -> None:
         if message := heard.message():
-            keep_answer(self.chat, asked.last, message)
+            keep_answer(self.chat, asked.follows, message)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -269,7 +269,7 @@ class Store(Protocol):
         """The names of the tenants that have anything here, sorted."""
 
     def check_writable(self) -> None:
-        """Raises StoreUnavailable or DiskFull, which say why, if nothing can be written now.
+        """Raises StoreUnavailable, DiskFull or MigrationError, which say why, if nothing can be written now.
 
         Cheap enough to call every few seconds. It writes nothing, unless an earlier write was refused: then it waits
         for its turn and tries a small write.

@@ -37,8 +37,8 @@ _WRONG: Final = (
     " FULL JOIN (SELECT * FROM recollect.words WHERE tenant = %(tenant)s AND position = ANY(%(all)s)) AS have"
     " USING (position, piece) WHERE want.words::tsvector IS DISTINCT FROM have.words"
 )
-_EVERY_VECTOR: Final = "SELECT max(pg_column_size(vector)) FROM recollect.vectors WHERE tenant = %s"
-"""Read for the server to find pages of it that are damaged."""
+_EVERY_VECTOR: Final = "SELECT bool_and(vector = vector) FROM recollect.vectors WHERE tenant = %s"
+"""Has the server read all of each vector, long ones lie on pages of their own, and find pages that are damaged."""
 _REINDEX: Final = "run reindex"
 _RESTORE: Final = "restore a backup"
 

@@ -28,6 +28,10 @@ class PostgresStore:
         self.records = PostgresRecords(self._database)
         self.index = PostgresIndex(self._database)
         self.jobs = PostgresJobs(self._database)
+        self._renew_words()
+
+    def _renew_words(self) -> None:
+        """Make the keyword index anew where other word rules made it."""
         if words_outdated(self._database):
             self.reindex()
 
@@ -56,6 +60,7 @@ class PostgresStore:
 
     def restore(self, path: str | Path) -> None:
         backup.read(self._database, Path(path))
+        self._renew_words()
 
     def close(self) -> None:
         self._database.close()

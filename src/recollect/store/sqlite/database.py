@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 import apsw
 
-from recollect.errors import ConfigError, DiskFull, RecollectError, StoreUnavailable
+from recollect.errors import ConfigError, DiskFull, MigrationError, RecollectError, StoreUnavailable
 from recollect.store.protocols import Clock, Durability
 from recollect.store.sqlite import errors, scopes
 from recollect.store.sqlite.change import Change
@@ -266,6 +266,7 @@ class Database:
             if self._writer.in_transaction:
                 with suppress(apsw.Error):
                     self._writer.execute("ROLLBACK")
+        self._failed |= isinstance(error, MigrationError)
         if isinstance(error, apsw.Error):
             told = errors.translated(error, self.path)
             if not errors.is_busy(error):

@@ -125,7 +125,7 @@ def take_out(change: Change) -> None:
     elif much <= max(FEW, change.position // PART):
         change.db.executemany(_REMOVE, known)
         change.removed.update(word for *_, text in known for word in (text or "").split())
-    elif 2 * much > change.db.execute(_HELD).get:
+    elif 2 * len(known) > change.db.execute(_HELD).get:
         rebuild(change)
     else:
         change.db.execute(_MARK_ONLY)

@@ -42,6 +42,10 @@ class SqliteStore:
         self.records = SqliteRecords(self._database)
         self.index = SqliteIndex(self._database)
         self.jobs = SqliteJobs(self._database)
+        self._renew_words()
+
+    def _renew_words(self) -> None:
+        """Make the keyword index anew where other word rules made it."""
         with self._database.reading() as db:
             outdated = check.words_outdated(db)
         if outdated:
@@ -83,6 +87,7 @@ class SqliteStore:
     def restore(self, path: str | Path) -> None:
         with closing(_checked(Path(path))) as backup:
             self._database.replace(backup)
+        self._renew_words()
 
     def close(self) -> None:
         self._database.close()

@@ -9,7 +9,7 @@ import pytest
 
 from recollect.errors import ConfigError, Conflict, InvalidTranscript, NotFound
 from recollect.frozen import freeze
-from recollect.store import Job, Store
+from recollect.store import Filter, Job, Store
 from recollect.store.spoken import spoken_of
 from recollect.testing.clock import ManualClock
 from recollect.testing.stores.base import (
@@ -98,6 +98,21 @@ class LogTests(StoreTests):
         again = [entry.message for entry in store.log.read(ADA)]
         assert again == [entry.message for entry in entries]
         assert [m.replace(at=None, received=None) for m in again] == messages
+
+    def test_text_that_prints_as_something_else_is_kept_as_it_is(self, store: Store) -> None:
+        class Word(str):  # as the members of an enum of texts
+            __slots__ = ()
+
+            def __format__(self, spec: str) -> str:
+                return "Word.USER"
+
+        role: Any = Word("user")
+        store.log.append(ADA, [Message(role, "apple", "1", metadata=freeze({"by": role}))])
+        (entry,) = store.log.read(ADA)
+        assert (type(entry.message.role), type(entry.message.metadata["by"])) == (str, str)
+        for by in ("user", role):
+            assert found(store, ADA, "apple", where=Filter(roles=("user",), metadata=freeze({"by": by}))) == ["1"]
+        assert store.check() == []
 
     def test_the_same_message_again_is_kept_once(self, store: Store) -> None:
         first = say(store, ADA, "a", "b")
