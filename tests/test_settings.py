@@ -68,6 +68,12 @@ def test_a_file_without_the_section_changes_nothing(content: str) -> None:
     assert load() == Settings()
 
 
+def test_settings_outside_the_section_are_refused() -> None:
+    write("providers: {}\nContext_Budget: 5\nmin_turns: 2\n")
+    with pytest.raises(ConfigError, match=r"yaml: Context_Budget, min_turns must be .*: indent them below `agent:`"):
+        load()
+
+
 @pytest.mark.parametrize("name", ["RECOLLECT_CHUNK_TOKENS", "RAG_CHUNK_SIZE", "EMBEDDINGS_DEVICE"])
 def test_an_empty_variable_is_none(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     write("agent: {chunk_tokens: 200}\n")
@@ -218,7 +224,7 @@ def test_the_documented_table_is_complete_and_true() -> None:
 
 
 def table() -> str:
-    rows = ["| setting | default | environment beside `RECOLLECT_…` | |", "|---|---|---|---|"]
+    rows = ["| setting | default | environment besides `RECOLLECT_…` | |", "|---|---|---|---|"]
     for knob in dataclasses.fields(Settings):
         env = f"`{knob.metadata['env']}`" if knob.metadata["env"] else ""
         rows.append(f"| `{knob.name}` | {knob.default} | {env} | {knob.metadata['says']} |")
@@ -289,7 +295,10 @@ def test_a_setting_has_its_other_name_in_every_place(monkeypatch: pytest.MonkeyP
         ({"tools_days": 10**6}, "tools_days is 1000000: it must be at most 36500"),
         ({"context_bugdet": 5}, "^no setting 'context_bugdet': perhaps 'context_budget' is meant$"),
         ({"budget": 5}, "^no setting 'budget': perhaps 'context_budget' or 'alert_budget' is meant$"),
-        ({"low_water": 2, "speed": 5}, "^no setting 'speed': there are context_budget, conversation_window, "),
+        (
+            {"low_water": 2, "speed": 5},
+            "^no setting 'speed': there are context_budget, .*; low_water is 2: it must be ",
+        ),
     ],
 )
 def test_settings_made_by_hand_are_checked_too(numbers: dict[str, Any], said: str) -> None:

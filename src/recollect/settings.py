@@ -74,7 +74,7 @@ class Settings:
         le=1,
     )
     episodic_recency_weight: float = _knob(0.3, "how much newer turns are preferred", ge=0)
-    facts_top_k: int | None = _knob(None, "most facts in a context beside the profile", ge=0)
+    facts_top_k: int | None = _knob(None, "most facts in a context besides the profile", ge=0)
     facts_every_turns: int = _knob(5, "turns between two extractions of facts", ge=1)
     patterns_every_sessions: int = _knob(100, "conversations between two analyses of habits", ge=1)
     summary_every_messages: int = _knob(
@@ -105,9 +105,6 @@ class Settings:
     alert_cache_hits: float = _knob(0.7, "alert when a smaller share of fact reads comes from memory", ge=0, le=1)
 
     def __post_init__(self) -> None:
-        given = {knob.name: getattr(self, knob.name) for knob in dataclasses.fields(self)}
-        if wrong := [f"{name} is {value!r}{why}" for name, value in given.items() if (why := _problem(name, value))]:
-            raise ConfigError("; ".join(wrong))
         if self.chunk_overlap * 2 > self.chunk_tokens:
             raise ConfigError(
                 f"chunk_overlap is {self.chunk_overlap}; at most half of chunk_tokens, which is {self.chunk_tokens},"
@@ -190,12 +187,14 @@ def _no_setting(name: str) -> str:
 
 
 def _told(init: Callable[..., None]) -> Callable[..., None]:
-    """The same `__init__`, with a ConfigError for a name that is not a setting."""
+    """The same `__init__`, with a ConfigError that lists every wrong name and value."""
 
     @wraps(init)
     def told(self: Settings, **given: Any) -> None:
-        if unknown := [name for name in given if name not in _HINTS]:
-            raise ConfigError("; ".join(map(_no_setting, unknown)))
+        wrong = [_no_setting(name) for name in given if name not in _HINTS]
+        known = ((name, value) for name, value in given.items() if name in _HINTS)
+        if wrong := wrong + [f"{name} is {value!r}{why}" for name, value in known if (why := _problem(name, value))]:
+            raise ConfigError("; ".join(wrong))
         init(self, **given)
 
     return told
@@ -303,7 +302,10 @@ def _section(path: str | Path | None) -> dict[str, Any]:
         content = yaml.safe_load(file.read_text("utf-8"))
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:  # no UTF-8, a number of 5,000 digits, …
         raise ConfigError(f"{file} can't be read: {error}") from error
-    return _mapping(_mapping(content, f"{file}").get(SECTION), f"{file}, section {SECTION}")
+    sections = _mapping(content, f"{file}")
+    if SECTION not in sections and (ours := [name for name in sections if name.lower() in _SETTING]):
+        raise ConfigError(f"{file}: {', '.join(ours)} must be in the section {SECTION}: indent them below `{SECTION}:`")
+    return _mapping(sections.get(SECTION), f"{file}, section {SECTION}")
 
 
 def _brief(value: Any) -> str:

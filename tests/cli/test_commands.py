@@ -162,7 +162,7 @@ def test_a_context_can_be_shown_as_it_was(trip: Run) -> None:
         "no message 'x' in the session trip: see the ids with" in trip("context", "--replay", "x", *here, code=1).stderr
     )
     assert "is not a user's" in trip("context", "--replay", "2", *here, code=1).stderr
-    assert "leave those out" in trip("context", "Why?", "--replay", "4", *here, code=2).stderr
+    assert "leave both out" in trip("context", "Why?", "--replay", "4", *here, code=2).stderr
 
 
 @pytest.mark.parametrize("more", [(), ("--json",), ("--system", "Be brief.")])
@@ -414,3 +414,23 @@ def test_history_and_search_are_narrowed_by_role_time_and_tag(run: Run) -> None:
     assert parsed(run, "search", "sister", "--role", "assistant")["hits"] == []
     assert parsed(run, "search", "sister", "--since", "2026-05-21")["hits"] == []
     assert "role 'boss' is not one of" in run("history", "--role", "boss", code=1).stderr
+
+
+def test_help_has_a_short_name(run: Run) -> None:
+    assert run("facts", "-h").stdout == run("facts", "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (("add", "My", "sister"), '(sister). Put a text of several words in quotes: "like this"'),
+        (("documents", "search", "Who", "waters?"), '(waters?). Put a text of several words in quotes: "like this"'),
+        (("--json", "facts"), "Error --json goes after the command: recollect COMMAND --json …"),
+        (("--stor", "x.db", "facts"), "No such option: --stor"),
+    ],
+)
+def test_forgotten_quotes_and_an_option_in_the_wrong_place_are_told(
+    run: Run, command: tuple[str, ...], says: str
+) -> None:
+    told = " ".join(re.sub("[│╭╮╰╯─]", " ", run(*command, code=2).stderr).split())
+    assert says in told and "--version" not in told

@@ -32,6 +32,7 @@ def test_a_preview_touches_nothing(old: Run) -> None:
     assert len(parsed(old, "history", "--session", "trip")) == 3
     assert parsed(old, "retention", "documents", "--count", "5", "--preview") == []
     assert old("retention", "documents", "--count", "5", "--preview").stdout == "Nothing would go.\n"
+    assert old("retention", "documents", "--count", "5").stdout == "There was nothing to erase.\n"
 
 
 def test_it_is_of_one_user_unless_everyone_is_meant(old: Run) -> None:

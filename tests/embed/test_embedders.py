@@ -208,7 +208,19 @@ def test_a_negative_cache_is_refused() -> None:
 )
 def test_the_style_of_a_model_follows_from_its_name(model: str, query: str, passage: str, pooling: str) -> None:
     style = style_of(model)
-    assert (style.prefixed("x", "query"), style.prefixed("x", "passage"), style.pooling) == (query, passage, pooling)
+    assert style.prefixed(["x"], "query") + style.prefixed(["x"], "passage") == [query, passage]
+    assert style.pooling == pooling
+
+
+def test_a_misspelt_local_model_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"e5-smal has no model\.onnx: name a model that was pulled, or a folder"):
+        embed.open("onnx:e5-smal")
+
+
+def test_one_text_alone_is_refused() -> None:
+    for embedder in (HashingEmbedder(8), CachedEmbedder(HashingEmbedder(8))):
+        with pytest.raises(ConfigError, match="texts='Oslo': give a list of texts"):
+            embedder.embed("Oslo")
 
 
 def test_a_recollect_json_in_the_folder_decides(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from recollect.errors import ConfigError, ContextOverflow, ModelUnavailable, Rat
 from recollect.testing import Provider
 from tests.llm.asked import ASKED
 from tests.llm.conftest import Serve
+from tests.wrong import wrong
 
 KEY = "sk-very-secret-0123456789"
 
@@ -90,7 +91,7 @@ def test_a_key_that_is_missing_is_named_and_nobody_asked(provider: str, monkeypa
     llm.check(f"{provider}:test-model")
 
 
-@pytest.mark.parametrize("name", ["", "gpt-4o", "openai:", "nobody:gpt", "anthropic", "local:"])
+@pytest.mark.parametrize("name", ["", "gpt-4o", "openai:", "nobody:gpt", "anthropic", "local:", wrong(None)])
 def test_a_name_that_is_none_is_answered_with_examples(name: str) -> None:
     with pytest.raises(ConfigError, match="openai:gpt-4o-mini"):
         llm.open(name)

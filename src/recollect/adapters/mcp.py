@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, ParamSpec, Typ
 from urllib.parse import quote
 
 from recollect.absent import begun
-from recollect.arguments import in_words, meant
+from recollect.arguments import check_given, in_words, meant
 from recollect.errors import ConfigError, MissingExtra, NotFound, RecollectError
 from recollect.flow.facts.tell import due
 from recollect.http import KEEP_SECONDS, encoded, loopback
@@ -284,6 +284,7 @@ def server(
     memory: Memory, *, user: str, tenant: str = "default", session: str = SESSION, erasure: bool = False
 ) -> MemoryServer:
     """The MCP server of a user's memory, not running yet; `session` is the conversation meant where none is named."""
+    check_given(memory=(memory, isinstance(memory, Memory), "a Memory"))
     tools = Tools(memory, user, tenant, session)
     tools.open(None)
     return MemoryServer(tools, erasure)

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Final, cast
 
 from recollect.aio import done
-from recollect.arguments import check_budget
+from recollect.arguments import check_budget, check_given
 from recollect.errors import BudgetTooSmall, MissingExtra
 from recollect.flow.limits import Limits
 from recollect.flow.render import parse, render
@@ -55,6 +55,9 @@ class RecollectSession(SessionABC):
         *,
         session_settings: SessionSettings | dict[str, Any] | None = None,
     ) -> None:
+        check_given(
+            session=(session, isinstance(session, Session), "a Session, like memory.session('trip', user='ada')")
+        )
         check_budget(budget)
         self.session, self.budget = session, budget
         self.session_id = session.scope.session or ""

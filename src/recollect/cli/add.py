@@ -12,7 +12,9 @@ from recollect.types import Message, Role
 
 
 def add(
-    text: Annotated[str, typer.Argument(help="What was said; - reads it from stdin, -- goes before a dash.")],
+    text: Annotated[
+        str, typer.Argument(help="What was said; - reads it from stdin. Put -- before a text that begins with a dash.")
+    ],
     *,
     role: Annotated[Role, typer.Option(help="Who said it.")] = "user",
     at: At = None,

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 from typer.core import TyperGroup
+from typer.exceptions import TyperException
 
 from recollect.arguments import in_words
 from recollect.cli import exporting, importing, serving
@@ -49,7 +50,16 @@ from recollect.environment import here, misspelt
 
 
 class _Commands(TyperGroup):
-    """The commands; what is wrong with an option is told in our words."""
+    """The commands; errors about the command line say what to write instead."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except TyperException as error:
+            option = getattr(error, "option_name", None)
+            if option in {name for command in self.commands.values() for one in command.params for name in one.opts}:
+                ctx.fail(f"{option} goes after the command: recollect COMMAND {option} …")
+            raise
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -57,9 +67,18 @@ class _Commands(TyperGroup):
         except typer.BadParameter as error:
             error.message = in_words(error.message)
             raise
+        except TyperException as error:
+            if error.message.startswith("Got unexpected extra argument"):
+                error.message += '. Put a text of several words in quotes: "like this"'
+            raise
 
 
-app = typer.Typer(cls=_Commands, no_args_is_help=True, pretty_exceptions_enable=False)
+app = typer.Typer(
+    cls=_Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
 models = typer.Typer(help="Local models: weights on this machine, no key needed.", no_args_is_help=True)
 app.command()(chat)
 app.command()(add)

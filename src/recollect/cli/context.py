@@ -76,7 +76,7 @@ def context(
     from recollect.absent import begun
 
     if replay is not None and (question is not None or at is not None):
-        raise typer.BadParameter("--replay has its question and its time: leave those out")
+        raise typer.BadParameter("--replay takes the question and the time from the message: leave both out")
     with remembering(store, user, session) as chat:
         if question is None:
             begun(chat, "give a question, or name another with --session")

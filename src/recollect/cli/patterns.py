@@ -9,7 +9,7 @@ from recollect.cli.terminal import counted, machine, say
 def patterns(store: Where = None, user: User = None, as_json: Json = False) -> None:
     """Show the user's habits: what is asked often, which answers serve best, when the user is there.
 
-    Each is told with what it was counted from; one without enough of it is not told.
+    Each habit is shown with its evidence; one without enough evidence is left out.
 
     Example: recollect patterns --user ada
     """

@@ -60,5 +60,5 @@ def retention(
             confirm("Erase this for good?")
         erased = kept.apply(memory.store, plan)
     others = counted(erased.records, "thing")
-    told = f"Gone for good: {counted(erased.messages, 'message')}, and {others} kept with them."
-    answer(as_json, dataclasses.asdict(erased), told)
+    gone = f"Gone for good: {counted(erased.messages, 'message')}, and {others} kept with them."
+    answer(as_json, dataclasses.asdict(erased), gone if plan.going else "There was nothing to erase.")

@@ -67,7 +67,7 @@ def recall(
     session: Talk = DEFAULT,
     as_json: Json = False,
 ) -> None:
-    """Show the moments that answer a question, within a budget of tokens: what a context would quote, alone.
+    """Show the moments that answer a question, within a budget of tokens. A context recalls them by itself.
 
     Example: recollect recall "Where does my sister live?" --budget 200
 

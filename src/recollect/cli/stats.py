@@ -62,7 +62,7 @@ def stats(
     made = counted(len(found["cached_prefix"]), "context")
     _plot(f"Tokens by section, the mean of the last {made} of {session}", found["sections"])
     cached = {f"message {number}": round(100 * share) for number, share in found["cached_prefix"].items()}
-    _plot("Per cent of a context that the one before it began with", cached, 100)
+    _plot("Per cent of each context that a prompt cache has from the one before", cached, 100)
 
 
 def _counted(chat: Session, budget: int | None) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from recollect.arguments import check_given
 from recollect.embed.embedder import Embedder, Kind, readable, unit
 from recollect.errors import BadReply, ConfigError, ModelUnavailable, RecollectError
 from recollect.recent import that_forgets
@@ -47,6 +48,7 @@ class CachedEmbedder:
         """One unit vector per text, in order; the inner embedder makes only those that are not cached."""
         import numpy as np
 
+        check_given(texts=(texts, not isinstance(texts, str), "a list of texts"))
         if not texts:
             return self._asked([], kind)
         keys = [hashlib.blake2b(f"{kind}\0{readable(text)}".encode(), digest_size=16).digest() for text in texts]

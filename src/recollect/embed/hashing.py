@@ -35,8 +35,8 @@ class HashingEmbedder:
         import numpy as np
 
         rows = np.zeros((len(texts), self.dimension), np.float32)
-        for row, text in zip(rows, texts, strict=True):
-            for (feature, weight), count in Counter(_features(_PLAIN.prefixed(text, kind))).items():
+        for row, text in zip(rows, _PLAIN.prefixed(texts, kind), strict=True):
+            for (feature, weight), count in Counter(_features(text)).items():
                 code = zlib.crc32(feature.encode())
                 row[code % self.dimension] += weight * count**0.5 * (1 if code >> 31 else -1)
         rows[~rows.any(axis=1), 0] = 1

@@ -46,7 +46,7 @@ class HttpEmbedder:
 
         if not texts:
             return np.empty((0, self.dimension), np.float32)
-        prepared = [_cut(self._style.prefixed(text, kind)) or " " for text in texts]
+        prepared = [_cut(text) or " " for text in self._style.prefixed(texts, kind)]
         return np.concatenate([self._request(batch) for batch in _batches(prepared)])
 
     def _request(self, texts: Sequence[str]) -> NDArray[np.float32]:

@@ -30,7 +30,10 @@ class OnnxModel:
     def __init__(self, folder: Path, max_tokens: int | None) -> None:
         for file in ("model.onnx", "tokenizer.json"):
             if not (folder / file).is_file():
-                raise ConfigError(f"{folder} has no {file}: name a folder that has model.onnx and tokenizer.json")
+                raise ConfigError(
+                    f"{folder} has no {file}: name a model that was pulled, or a folder with model.onnx and "
+                    "tokenizer.json"
+                )
         self._folder, self._tokenizer = folder, _tokenizer(folder)
         self.max_tokens = max_tokens or (self._tokenizer.truncation or {}).get("max_length", MAX_TOKENS)
         self._tokenizer.no_padding()
@@ -102,7 +105,7 @@ class OnnxEmbedder:
 
         if not texts:
             return np.empty((0, self.dimension), np.float32)
-        prefixed = [self._style.prefixed(text, kind) for text in texts]
+        prefixed = self._style.prefixed(texts, kind)
         return unit(self.name, np.stack([self._pooled(self._model.run(text)) for text in prefixed]))
 
     def _pooled(self, tokens: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -43,5 +43,5 @@ class SentenceTransformersEmbedder:
 
         if not texts:
             return np.empty((0, self.dimension), np.float32)
-        prefixed = [self._style.prefixed(text, kind) for text in texts]
+        prefixed = self._style.prefixed(texts, kind)
         return unit(self.name, self._model.encode(prefixed, convert_to_numpy=True, show_progress_bar=False))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from recollect.arguments import check_given
 from recollect.embed.embedder import Kind, readable
 from recollect.errors import ConfigError
 
@@ -32,11 +34,12 @@ class Style:
         if self.max_tokens is not None and (type(self.max_tokens) is not int or self.max_tokens < 1):
             raise ConfigError(f"max_tokens must be a whole number above 0, not {self.max_tokens!r}")
 
-    def prefixed(self, text: str, kind: Kind) -> str:
-        """The text with the prefix that this model wants for that kind."""
+    def prefixed(self, texts: Sequence[str], kind: Kind) -> list[str]:
+        """Each text with the prefix that this model wants for that kind."""
+        check_given(texts=(texts, not isinstance(texts, str), "a list of texts"))
         if kind not in ("query", "passage"):
             raise ConfigError(f"kind {kind!r} is not known: use 'query' or 'passage'")
-        return (self.query if kind == "query" else self.passage) + readable(text)
+        return [(self.query if kind == "query" else self.passage) + readable(text) for text in texts]
 
 
 _BY_NAME = (

@@ -25,7 +25,7 @@ def open(name: str, *, url: str | None = None, context: int | None = None, retri
     `url` is the server's address, in place of the one that the environment names. `context` is the size, in tokens, of
     the context that Ollama and local models are given.
     """
-    provider, _, model = name.partition(":")
+    provider, _, model = str(name).partition(":")
     if provider == "recall":
         return RecallModel()
     match provider if model else "":

@@ -20,6 +20,7 @@ from langgraph.checkpoint.base import (
 
 from recollect.adapters.langgraph.threads import Step, Thread, Write
 from recollect.aio import on_thread
+from recollect.arguments import check_given
 from recollect.errors import ConfigError
 from recollect.memory import Memory
 from recollect.recent import Recent
@@ -43,6 +44,7 @@ class RecollectSaver(BaseCheckpointSaver[str]):
         self, memory: Memory, *, user: str, tenant: str = "default", serde: SerializerProtocol | None = None
     ) -> None:
         super().__init__(serde=serde)
+        check_given(memory=(memory, isinstance(memory, Memory), "a Memory"))
         self.memory = memory
         self.owner = Scope(tenant, user)
         self._newest: Recent[tuple[Scope, str], tuple[int, str]] = Recent(MOST_SEEN)

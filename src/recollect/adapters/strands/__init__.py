@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from recollect.arguments import check_budget
+from recollect.arguments import check_budget, check_given
 from recollect.errors import MissingExtra
 from recollect.session import Session
 from recollect.settings import load
@@ -56,6 +56,7 @@ def with_memory(session: Session, budget: int | None = None) -> dict[str, Any]:
 
     A quarter of the budget, and at most 800 tokens, is for what is recalled from this and other sessions.
     """
+    check_given(session=(session, isinstance(session, Session), "a Session, like memory.session('trip', user='ada')"))
     check_budget(budget)
     tokens = session.memory.settings.budget if budget is None else budget
     share = min(tokens // 4, BUDGET)
