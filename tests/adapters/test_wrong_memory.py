@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from recollect import ConfigError
-from recollect.adapters.langgraph import RecollectSaver
+from recollect.adapters.langgraph import RecollectSaver, RecollectStore
 from recollect.adapters.mcp import server
 from recollect.adapters.openai_agents import RecollectSession
 from recollect.adapters.strands import with_memory
@@ -20,6 +20,7 @@ from tests.wrong import wrong
         (lambda: RecollectSession(wrong("trip")), "session='trip': give a Session, like memory.session("),
         (lambda: with_memory(wrong("trip")), "session='trip': give a Session, like memory.session("),
         (lambda: RecollectSaver(wrong("a.db"), user="ada"), "memory='a.db': give a Memory"),
+        (lambda: RecollectStore(wrong("a.db")), "memory='a.db': give a Memory"),
         (lambda: server(wrong("a.db"), user="ada"), "memory='a.db': give a Memory"),
     ],
 )

@@ -28,7 +28,7 @@ from langgraph.store.base import (
     get_text_at_path,
 )
 
-from recollect.arguments import MAX_WHOLE
+from recollect.arguments import MAX_WHOLE, check_given
 from recollect.errors import ConfigError
 from recollect.frozen import FrozenDict, freeze, thaw
 from recollect.memory import Memory
@@ -73,6 +73,7 @@ class RecollectStore(BaseStore):
         index: IndexConfig | None = None,
         ttl: TTLConfig | None = None,
     ) -> None:
+        check_given(memory=(memory, isinstance(memory, Memory), "a Memory"))
         self.memory = memory
         self.scope = Scope(tenant, user)
         self.ttl_config = ttl
