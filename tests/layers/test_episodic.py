@@ -135,13 +135,16 @@ def test_the_turns_of_those_asked_for_last_are_kept_as_far_as_there_is_room(
     assert kept(last) == [last]
 
 
+@pytest.mark.parametrize("question", ["When did she move?", "And where?", "How was it there?"])
 @pytest.mark.parametrize("embedder", [None, HashingEmbedder(384)])
-def test_a_question_that_says_she_is_about_whom_the_user_spoke_of_last(store: Store, embedder: Embedder | None) -> None:
+def test_a_question_that_says_she_or_it_is_about_what_the_user_spoke_of_last(
+    store: Store, embedder: Embedder | None, question: str
+) -> None:
     for name, place in (("Ruth", "Graz"), ("Nadia", "Oslo"), ("Ilse", "Lyon")):
         text = f"{name} moved to {place} after the winter."
         store.log.append(Scope("acme", "ada", name), [Message("user", text, id=name, at=START)])
     talk = [Message("user", "I talked to Nadia.", at=START), Message("assistant", "And to Ruth?", at=START)]
-    asked = Asked("When did she move?", START + timedelta(days=1), ADA)
+    asked = Asked(question, START + timedelta(days=1), ADA)
     for said in (talk, [*talk, Message("user", asked.text, at=START)]):
         first, *_ = Episodic(store, estimate, embedder).offer(asked, None, said)(400, frozenset())
         assert "Oslo" in first.text

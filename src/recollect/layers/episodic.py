@@ -14,7 +14,7 @@ from recollect.embed import Embedder
 from recollect.flow.days import ago, written
 from recollect.flow.pack import Moment, distinct, of_sessions, one_by_one, pack, turn_line
 from recollect.flow.passages import pieces
-from recollect.flow.pronouns import with_names
+from recollect.flow.pronouns import with_what_it_means
 from recollect.flow.sentences import Span
 from recollect.flow.talk import asks_of_talk
 from recollect.layers.columns import Columns, speaker_of
@@ -91,14 +91,15 @@ class Episodic:
         of several conversations is that of the turn that answers best, whoever said it. Messages that the context
         shows, all of session `here`, are not among them, nor are the same words from elsewhere: those that may be shown
         are `said`. A question about the talk itself goes by time alone: what was said in the period that it names comes
-        as one, of as many conversations as there is room for. One that says "she" is about whom the user spoke of last.
+        as one, of as many conversations as there is room for. One that says "she" or "it" is about what
+        the user spoke of last.
         """
         if asks_of_talk(asked.text):
             asked = replace(asked, by_time=True)
         else:
             texts = (message.text for message in reversed(said) if message.role == "user")
             before = (text for text in texts if text != asked.text)
-            asked = replace(asked, text=with_names(asked.text, before, COMMON))
+            asked = replace(asked, text=with_what_it_means(asked.text, before, COMMON))
         ranking = self.ranker.rank(asked)
         most = None if ranking.throughout else k
         nothing = not asked.by_time and self.ranker.is_off_topic(asked.text, ranking, self.floor)
