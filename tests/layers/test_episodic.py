@@ -100,6 +100,28 @@ def test_a_question_about_nothing_that_was_said_recalls_nothing(store: Store) ->
     assert recalled(layer, UNHEARD) > 0
 
 
+def test_a_question_about_the_user_recalls_something_whatever_its_words_are(store: Store) -> None:
+    layer = told(store, HashingEmbedder(384))
+    assert recalled(layer, "Which automobile was sold?") == 0
+    assert recalled(layer, "Which automobile have I sold?") > 0
+    assert recalled(told(store, None), "Which automobile have I sold?") == 0
+
+
+@pytest.mark.parametrize("embedder", [None, HashingEmbedder(384)])
+def test_a_question_for_several_things_is_answered_from_many_conversations_in_order_of_time(
+    store: Store, embedder: Embedder | None
+) -> None:
+    titles = ("Emma", "Ulysses", "Dracula", "Momo", "Walden")
+    for n, title in enumerate(titles):
+        message = Message("user", f"I read the book {title}.", id=title, at=START + timedelta(days=n))
+        store.log.append(Scope("acme", "ada", title), [message])
+    layer, at = Episodic(store, estimate, embedder), START + timedelta(days=9)
+    many, *_ = layer.offer(Asked("Which books have I read?", at, ADA), 2)(400, frozenset())
+    assert many.sources == titles
+    one = layer.offer(Asked("Which book did I read first?", at, ADA), 2)(400, frozenset())
+    assert sum(not candidate.out for candidate in one) == 2
+
+
 def test_one_of_which_every_word_was_said_recalls_something(store: Store) -> None:
     layer = told(store, HashingEmbedder(384))
     layer.floor = 0.0

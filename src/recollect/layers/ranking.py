@@ -33,7 +33,7 @@ from recollect.flow.rank import (
     score,
     throughout,
 )
-from recollect.flow.talk import asks_of_assistant
+from recollect.flow.talk import asks_of_assistant, asks_of_own
 from recollect.flow.when import Period, periods, with_days
 from recollect.frozen import EMPTY
 from recollect.layers.columns import PASSAGE, Columns
@@ -182,7 +182,8 @@ class Ranker:
         """Whether a question is about nothing that was ever said, as far as words and meaning can tell.
 
         With vectors: some of its words were never said, and the nearest turn is no nearer than by chance. Without
-        vectors, or in a language that the embedder was not trained on: none of its words was ever said.
+        vectors, or in a language that the embedder was not trained on: none of its words was ever said. With vectors,
+        a question about the user is about something that was said, whatever its words are.
         """
         if ranking.relevance <= 0:
             return True
@@ -190,6 +191,8 @@ class Ranker:
             return False
         if self.embedder and self.embedder.name in ENGLISH and is_foreign(question):
             return ranking.unheard == 1
+        if asks_of_own(question):
+            return False
         try:
             above = self.nearness.above(ranking.relevance, ranking.vector)
         except ModelError:
