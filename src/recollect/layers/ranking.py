@@ -19,6 +19,7 @@ from recollect.embed.scripts import ENGLISH, reads
 from recollect.errors import ModelError
 from recollect.flow.overlap import unheard
 from recollect.flow.rank import (
+    OF_OWN,
     Near,
     Numbers,
     Places,
@@ -182,8 +183,8 @@ class Ranker:
         """Whether a question is about nothing that was ever said, as far as words and meaning can tell.
 
         With vectors: some of its words were never said, and the nearest turn is no nearer than by chance. Without
-        vectors, or in a language that the embedder was not trained on: none of its words was ever said. With vectors,
-        a question about the user is about something that was said, whatever its words are.
+        vectors, or in a language that the embedder was not trained on: none of its words was ever said. A question
+        about the user is often about something that was said in other words, and need not be as near.
         """
         if ranking.relevance <= 0:
             return True
@@ -191,13 +192,11 @@ class Ranker:
             return False
         if self.embedder and self.embedder.name in ENGLISH and is_foreign(question):
             return ranking.unheard == 1
-        if asks_of_own(question):
-            return False
         try:
             above = self.nearness.above(ranking.relevance, ranking.vector)
         except ModelError:
             return False
-        return is_by_chance(above, len(ranking.scores), ranking.unheard, floor)
+        return is_by_chance(above, len(ranking.scores), ranking.unheard, floor + OF_OWN * asks_of_own(question))
 
     def forget(self, scope: Scope) -> None:
         """Drop what is kept in memory of a scope whose messages were erased."""
