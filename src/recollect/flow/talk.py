@@ -49,7 +49,8 @@ _OF_OWN: Final = re.compile(
 )
 _SEVERAL: Final = re.compile(
     r"\b(?:how (?:many|often)|all|every|each|list|altogether|in total|so far)\b"
-    r"|\b(?:which|what) (?:(?:kinds?|types?|sorts?) of )?(?:\w+ )??(?!(?:does|was|has)\b)\w+[^\Wsui]s\b",
+    r"|\b(?:which|what) (?:(?:kinds?|types?|sorts?) of )?(?!(?:does|was|has)\b)\w+[^\Wsui]s\b"
+    r"|\b(?:which|what) \w+ \w+[^\Wsui]s (?:ha[sd]|have|did|do|does|are|were)\b",
     re.IGNORECASE,
 )
 """Words that ask for several things, the last of them a plural: "Which books have I read?"."""
