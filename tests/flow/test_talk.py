@@ -1,10 +1,12 @@
-"""Questions about the talk itself."""
+"""What questions are about beside their topic."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from recollect.flow.talk import asks_of_talk
+from recollect.flow.talk import MAX_WORDS, asks_for_several, asks_of_own, asks_of_talk
 
 
 @pytest.mark.parametrize(
@@ -37,3 +39,54 @@ def test_a_question_without_a_topic_is_about_the_talk(question: str) -> None:
 )  # fmt: skip
 def test_any_other_is_not(question: str) -> None:
     assert not asks_of_talk(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is my address?", "Where did I park?", "Which router do we use?", "What do I pay for the gym?",
+        "Am I late?", "Who visited us?", "Have I read it?", "our budget",
+    ],
+)  # fmt: skip
+def test_a_question_of_the_user_s_life_is_about_the_user(question: str) -> None:
+    assert asks_of_own(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["How do I bake bread?", "Which US state is the largest?", "Who is the king?", "", "Minerals?", "my " * 20_000],
+)
+def test_one_that_anybody_might_ask_is_not_about_the_user(question: str) -> None:
+    assert not asks_of_own(question)
+
+
+@given(st.integers(0, 2 * MAX_WORDS))
+def test_a_long_text_that_names_the_user_is_not_about_the_user(others: int) -> None:
+    assert asks_of_own("my" + " story" * others) == (others < MAX_WORDS)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which books have I read?", "How many times did I run in March?", "what kinds of music do we like",
+        "List our trips.", "Which grades did I get so far?", "How often did it rain?", "What red cars has Tim seen?",
+    ],
+)  # fmt: skip
+def test_one_for_many_things_asks_for_several(question: str) -> None:
+    assert asks_for_several(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which book did I read?",
+        "What does Tim do?",
+        "What was it?",
+        "Which bus is it?",
+        "What is his name?",
+        "",
+        "a" * 20_000,
+    ],
+)
+def test_one_for_a_single_thing_does_not(question: str) -> None:
+    assert not asks_for_several(question)

@@ -100,6 +100,31 @@ def test_a_question_about_nothing_that_was_said_recalls_nothing(store: Store) ->
     assert recalled(layer, UNHEARD) > 0
 
 
+def test_a_turn_need_not_be_as_near_to_a_question_about_the_user(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    layer = told(store, HashingEmbedder(384))
+    own = "Which automobile have I sold at the harbour?"
+    assert recalled(layer, own) > 0
+    assert recalled(layer, "Which automobile have they sold at the harbour?") == 0
+    assert recalled(layer, "Which quantum numbers have I described?") == 0
+    monkeypatch.setattr(ranking, "OF_OWN", 0.0)
+    assert recalled(layer, own) == 0
+
+
+@pytest.mark.parametrize("embedder", [None, HashingEmbedder(384)])
+def test_a_question_for_several_things_is_answered_from_many_conversations_in_order_of_time(
+    store: Store, embedder: Embedder | None
+) -> None:
+    titles = ("Emma", "Ulysses", "Dracula", "Momo", "Walden")
+    for n, title in enumerate(titles):
+        message = Message("user", f"I read the book {title}.", id=title, at=START + timedelta(days=n))
+        store.log.append(Scope("acme", "ada", title), [message])
+    layer, at = Episodic(store, estimate, embedder), START + timedelta(days=9)
+    many, *_ = layer.offer(Asked("Which books have I read?", at, ADA), 2)(400, frozenset())
+    assert many.sources == titles
+    one = layer.offer(Asked("Which book did I read first?", at, ADA), 2)(400, frozenset())
+    assert sum(not candidate.out for candidate in one) == 2
+
+
 def test_one_of_which_every_word_was_said_recalls_something(store: Store) -> None:
     layer = told(store, HashingEmbedder(384))
     layer.floor = 0.0
@@ -135,13 +160,16 @@ def test_the_turns_of_those_asked_for_last_are_kept_as_far_as_there_is_room(
     assert kept(last) == [last]
 
 
+@pytest.mark.parametrize("question", ["When did she move?", "And where?", "How was it there?"])
 @pytest.mark.parametrize("embedder", [None, HashingEmbedder(384)])
-def test_a_question_that_says_she_is_about_whom_the_user_spoke_of_last(store: Store, embedder: Embedder | None) -> None:
+def test_a_question_that_says_she_or_it_is_about_what_the_user_spoke_of_last(
+    store: Store, embedder: Embedder | None, question: str
+) -> None:
     for name, place in (("Ruth", "Graz"), ("Nadia", "Oslo"), ("Ilse", "Lyon")):
         text = f"{name} moved to {place} after the winter."
         store.log.append(Scope("acme", "ada", name), [Message("user", text, id=name, at=START)])
     talk = [Message("user", "I talked to Nadia.", at=START), Message("assistant", "And to Ruth?", at=START)]
-    asked = Asked("When did she move?", START + timedelta(days=1), ADA)
+    asked = Asked(question, START + timedelta(days=1), ADA)
     for said in (talk, [*talk, Message("user", asked.text, at=START)]):
         first, *_ = Episodic(store, estimate, embedder).offer(asked, None, said)(400, frozenset())
         assert "Oslo" in first.text

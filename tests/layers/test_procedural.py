@@ -320,7 +320,22 @@ def test_topic_words_leave_out_what_every_conversation_has() -> None:
         ("averag", "averages"),
     ]
     assert topic_words("東京タワー")[0] == ("東京", "東京")
+    assert topic_words("Die Hard is about war") == [("die", "Die"), ("hard", "Hard"), ("war", "war")]
     assert topic_words("\x00 \ud800 don't") == []
+
+
+@pytest.mark.parametrize(
+    ("said", "topics"),
+    [
+        ("Wie kann ich über die Software eine Rechnung schreiben?", ["Software", "Rechnung", "schreiben"]),
+        ("¿Cómo puedo exportar una factura para el cliente?", ["exportar", "factura", "cliente"]),
+        ("Как мне экспортировать счёт для клиента?", ["экспортировать", "счёт", "клиента"]),
+    ],
+)
+def test_nor_are_the_common_words_of_another_language_topics_of_what_is_said_in_it(
+    said: str, topics: list[str]
+) -> None:
+    assert [word for _, word in topic_words(said)] == topics
 
 
 @settings(max_examples=25)

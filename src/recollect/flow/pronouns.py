@@ -1,4 +1,4 @@
-"""Whom a question means by "she": people are named once, and asked about by a pronoun from then on."""
+"""What a question means by "she", "it" or "there": in a conversation things are named once, and then asked about."""
 
 from __future__ import annotations
 
@@ -10,35 +10,45 @@ from typing import Final
 from recollect.flow.days import MONTH, WEEKDAY
 
 MAX_WORDS: Final = 12
-"""Words of the longest question that is taken to say all it says of someone by a pronoun."""
+"""Words of the longest question that is taken to leave something out."""
+FEW: Final = 3
+"""A question with more telling words than these says what its "it" is; so many are taken from earlier messages."""
 LOOK_BACK, LOOKED_AT = 3, 500
-"""How many messages may be the one that names whom a question means, and how many characters of each."""
+"""How many messages may say what a question means, and how many characters of each."""
 _WORD: Final = re.compile(r"[^\W\d_]\w*")
-_NAMED: Final = re.compile(
-    r"(?<=[\w,;)&] )[^\W\d_]\w*"
-    r"|\b[^\W\d_]\w*(?=['\u2019]s\b| (?:and|had|will|said|told|got|went|came|met|left|\w+s|\w+ed)\b)"
+_PERSON: Final = re.compile(r"\b(?:s?he|hers?|him|his|they|them|theirs?)\b", re.IGNORECASE)
+_THING: Final = re.compile(
+    r"\b[Ii]ts?\b|(?<!\b[Ii]s )(?<!\b[Aa]re )(?<!\b[Ww]as )(?<!\b[Ww]ere )\bthere\b"
+    r"|\b(?:is|was|are|were|did|does|do|about|of|for|in|at|to|from|with|than) (?:that|this|those|these)\b"
+    r"(?! (?:morning|evening|day|week|weekend|month|year|spring|summer|autumn|fall|winter)\b)"
+    r"|\b(?:that|this|those|these)\W*$|^\W*(?:[Aa]nd|[Ww]hat about|[Hh]ow about)\b"
 )
-"""A word inside a sentence, or one that may begin it as a name does: "Nadia called", not "Thanks" or "Please call"."""
-_PRONOUN: Final = re.compile(r"\b(?:s?he|hers?|him|his|they|them|theirs?)\b", re.IGNORECASE)
-_DATE: Final = re.compile(f"(?:{MONTH}|{WEEKDAY})", re.IGNORECASE)
-_SOMEONE: Final = re.compile(r"\b(?:my|our|the) ([^\W\d_]+)", re.IGNORECASE)
+"""Words for things named before; not "the book that I read", "is there", "in this year" or "the IT job"."""
+_DATE: Final = re.compile(
+    rf"{MONTH}|{WEEKDAY}|today|tonight|yesterday|tomorrow|ago|last|next|(?:day|week|weekend|month|year)s?",
+    re.IGNORECASE,
+)
+"""Words for days: those of an earlier message are not the days that are asked about."""
 
 
-def with_names(question: str, said: Iterable[str], common: Collection[str]) -> str:
-    """The question and, where it has a pronoun and no name, whom the user last spoke of.
+def with_what_it_means(question: str, said: Iterable[str], common: Collection[str]) -> str:
+    """The question and, where it has a pronoun and no name, the telling words of what the user said last.
 
-    `said` is what the user said before, the newest first; `common` are words that are no names.
+    `said` is what the user said before, the newest first; `common` are words that tell nothing. As "Great, thanks!"
+    says too little, messages are taken until there are a few words.
     """
-    if len(_WORD.findall(question)) > MAX_WORDS or not _PRONOUN.search(question) or _names(question, common):
+    words = _WORD.findall(question)
+    if len(words) > MAX_WORDS or any(word[0].isupper() for word in _telling(words[1:], common)):
         return question
+    if not _PERSON.search(question) and (len(_telling(words, common)) > FEW or not _THING.search(question)):
+        return question
+    meant: list[str] = []
     for text in islice(said, LOOK_BACK):
-        start = text[:LOOKED_AT]
-        if meant := _names(start, common) or _SOMEONE.findall(start):
-            return " ".join((question, *dict.fromkeys(meant)))
-    return question
+        if len(meant) < FEW:
+            meant += _telling(_WORD.findall(text[:LOOKED_AT]), common)
+    return " ".join((question, *meant))
 
 
-def _names(text: str, common: Collection[str]) -> list[str]:
-    """The names in a text: words with a capital that are neither common nor part of a date."""
-    words = (word for word in _NAMED.findall(text) if word[0].isupper())
+def _telling(words: Iterable[str], common: Collection[str]) -> list[str]:
+    """The words that are neither common nor for a day."""
     return [word for word in words if word.lower() not in common and not _DATE.fullmatch(word)]

@@ -59,6 +59,9 @@ SPREAD: Final = 64
 LESS, MEASURED = 1.4, 500
 """Standard deviations taken off what chance would reach, and the number of turns up to which that was measured."""
 
+OF_OWN: Final = 0.75
+"""Standard deviations that are added to `floor` where a question is about the user."""
+
 
 class Turns(NamedTuple):
     """What ranking knows of each turn, as columns; `before` and `after` are neighbours in its session, -1 for none.

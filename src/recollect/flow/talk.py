@@ -1,4 +1,4 @@
-"""Questions about the talk itself, not about a topic: "What did we talk about yesterday?"."""
+"""What a question is about beside its topic: the talk itself, what the assistant said, the user, or several things."""
 
 from __future__ import annotations
 
@@ -44,6 +44,16 @@ _ASKS_ASSISTANT: Final = re.compile(
     r"|created|made|advised)|did you|your (answer|suggestion|recommendation|advice|list|reply|response))\b",
     re.IGNORECASE,
 )
+_OF_OWN: Final = re.compile(
+    r"\b(?:my|mine|ours?|we|(?-i:us)|(?:did|have|had|was|am|were) i|(?<!how )do i)\b", re.IGNORECASE
+)
+_SEVERAL: Final = re.compile(
+    r"\b(?:how (?:many|often)|all|every|each|list|altogether|in total|so far)\b"
+    r"|\b(?:which|what) (?:(?:kinds?|types?|sorts?) of )?(?!(?:does|was|has)\b)\w+[^\Wsui]s\b"
+    r"|\b(?:which|what) \w+ \w+[^\Wsui]s (?:ha[sd]|have|did|do|does|are|were)\b",
+    re.IGNORECASE,
+)
+"""Words that ask for several things, the last of them a plural: "Which books have I read?"."""
 
 
 def asks_of_talk(question: str) -> bool:
@@ -60,3 +70,14 @@ def asks_of_talk(question: str) -> bool:
 def asks_of_assistant(question: str) -> bool:
     """Whether a question asks for what the assistant said: "Which wine did you recommend?"."""
     return _ASKS_ASSISTANT.search(question) is not None
+
+
+def asks_of_own(question: str) -> bool:
+    """Whether a short question is about the user: "What is my address?", but not "How do I bake bread?"."""
+    text = question[:1_000]
+    return len(_WORD.findall(text)) <= MAX_WORDS and _OF_OWN.search(text) is not None
+
+
+def asks_for_several(question: str) -> bool:
+    """Whether the answer may be spread over many conversations: "How many books have I read?"."""
+    return _SEVERAL.search(question[:1_000]) is not None

@@ -14,9 +14,9 @@ from recollect.embed import Embedder
 from recollect.flow.days import ago, written
 from recollect.flow.pack import Moment, distinct, of_sessions, one_by_one, pack, turn_line
 from recollect.flow.passages import pieces
-from recollect.flow.pronouns import with_names
+from recollect.flow.pronouns import with_what_it_means
 from recollect.flow.sentences import Span
-from recollect.flow.talk import asks_of_talk
+from recollect.flow.talk import asks_for_several, asks_of_talk
 from recollect.layers.columns import Columns, speaker_of
 from recollect.layers.marks import there
 from recollect.layers.ranking import MANY, Asked, Ranker, Ranking
@@ -91,16 +91,19 @@ class Episodic:
         of several conversations is that of the turn that answers best, whoever said it. Messages that the context
         shows, all of session `here`, are not among them, nor are the same words from elsewhere: those that may be shown
         are `said`. A question about the talk itself goes by time alone: what was said in the period that it names comes
-        as one, of as many conversations as there is room for. One that says "she" is about whom the user spoke of last.
+        as one, of as many conversations as there is room for. So do the best answers to a question that asks for
+        several things. One that says "she" or "it" is about what the user spoke of last.
         """
+        several = asks_for_several(asked.text)
         if asks_of_talk(asked.text):
             asked = replace(asked, by_time=True)
         else:
             texts = (message.text for message in reversed(said) if message.role == "user")
             before = (text for text in texts if text != asked.text)
-            asked = replace(asked, text=with_names(asked.text, before, COMMON))
+            asked = replace(asked, text=with_what_it_means(asked.text, before, COMMON))
         ranking = self.ranker.rank(asked)
-        most = None if ranking.throughout else k
+        together = ranking.throughout or several
+        most = None if together else k
         nothing = not asked.by_time and self.ranker.is_off_topic(asked.text, ranking, self.floor)
         whoever = None if ranking.whoever is None or asked.by_time else replace(ranking, scores=ranking.whoever)
         matter = set(query_words(asked.text))
@@ -133,7 +136,7 @@ class Episodic:
             hits, moments = packed(tokens, shown), beside(shown)[0]
             taken = {(hit.session, id) for hit in hits for id in hit.message_ids}
             left = [moment for moment in moments.read if (moment.session, moment.id) not in taken]
-            quoted = [_in_time(hits)] if hits and ranking.throughout else map(_candidate, hits)
+            quoted = [_in_time(hits)] if hits and together else map(_candidate, hits)
             return [*quoted, *map(_missed, left[:NEAR_MISSES])]
 
         return within

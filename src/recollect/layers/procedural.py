@@ -31,7 +31,7 @@ from recollect.recent import remembered
 from recollect.settings import DEFAULTS
 from recollect.store import MESSAGE, Entry, Item, Job, Record, Store
 from recollect.store.stem import MAX_WORD
-from recollect.store.words import COMMON, words
+from recollect.store.words import COMMON, common_words, split, words
 from recollect.tokens.message import MESSAGE_TOKENS
 from recollect.types import Message, Scope
 
@@ -311,7 +311,8 @@ def _tokens(entry: Entry, count: Callable[[str], int]) -> int:
 def topic_words(text: str) -> list[tuple[str, str]]:
     """The words that say what a text is about, each as its stem and as it is written in the text."""
     known = (_told(word) if len(word) <= MAX_WORD else _told.__wrapped__(word) for word in _WORD.findall(text))
-    return [told for each in known for told in each]
+    found, common = [told for each in known for told in each], common_words(text)
+    return found if common is COMMON else [told for told in found if not common.issuperset(split(told[1]))]
 
 
 @remembered(20_000)

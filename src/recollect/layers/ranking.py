@@ -19,6 +19,7 @@ from recollect.embed.scripts import ENGLISH, reads
 from recollect.errors import ModelError
 from recollect.flow.overlap import unheard
 from recollect.flow.rank import (
+    OF_OWN,
     Near,
     Numbers,
     Places,
@@ -33,7 +34,7 @@ from recollect.flow.rank import (
     score,
     throughout,
 )
-from recollect.flow.talk import asks_of_assistant
+from recollect.flow.talk import asks_of_assistant, asks_of_own
 from recollect.flow.when import Period, periods, with_days
 from recollect.frozen import EMPTY
 from recollect.layers.columns import PASSAGE, Columns
@@ -182,7 +183,8 @@ class Ranker:
         """Whether a question is about nothing that was ever said, as far as words and meaning can tell.
 
         With vectors: some of its words were never said, and the nearest turn is no nearer than by chance. Without
-        vectors, or in a language that the embedder was not trained on: none of its words was ever said.
+        vectors, or in a language that the embedder was not trained on: none of its words was ever said. A question
+        about the user is often about something that was said in other words, and need not be as near.
         """
         if ranking.relevance <= 0:
             return True
@@ -194,7 +196,7 @@ class Ranker:
             above = self.nearness.above(ranking.relevance, ranking.vector)
         except ModelError:
             return False
-        return is_by_chance(above, len(ranking.scores), ranking.unheard, floor)
+        return is_by_chance(above, len(ranking.scores), ranking.unheard, floor + OF_OWN * asks_of_own(question))
 
     def forget(self, scope: Scope) -> None:
         """Drop what is kept in memory of a scope whose messages were erased."""

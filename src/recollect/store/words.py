@@ -67,7 +67,12 @@ def _query_words(text: str) -> tuple[str, ...]:
 
 def is_foreign(text: str) -> bool:
     """Whether the common words of a text are of another language than English."""
-    return _common(list(dict.fromkeys(_split(text, singles=False)))) is not COMMON
+    return common_words(text) is not COMMON
+
+
+def common_words(text: str) -> frozenset[str]:
+    """The commonest words of English and, where a text is in another language, of that one."""
+    return _common(list(dict.fromkeys(_split(text, singles=False))))
 
 
 def _common(found: Collection[str]) -> frozenset[str]:
