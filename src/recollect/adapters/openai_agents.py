@@ -131,15 +131,25 @@ class RecollectSession(SessionABC):
             return given.input
         system = [Message("system", given.instructions)] if given.instructions else []
         with beside(system, self._tokens, self.budget) as room:
-            if given.input == self._expected:
-                return _items(self.session.context(None, room).prompt)
+            new = self._new(given.input)
+            if new is not None and [message.role for message in new] in ([], ["user"]):
+                return _items(self.session.context(new[0] if new else None, room).prompt)
             messages = parse(given.input, SHAPE)
-            return _items(fitted(self._memory(messages, room), room, self._tokens, partial(self._shown, messages)))
+            memory = self._memory(messages, room, kept=not new)
+            return _items(fitted(memory, room, self._tokens, partial(self._shown, messages)))
 
-    def _memory(self, messages: Sequence[Message], room: int) -> str:
-        """What memory has for the last question; for the changed one where the one that was kept is too long."""
-        changed = [message for message in messages if message.role == "user"][-1:]
-        for asked in (None, *changed):
+    def _new(self, items: Sequence[TResponseInputItem]) -> Sequence[Message] | None:
+        """What is not kept yet of a run's items: of a streamed run the question; None where items were changed."""
+        known = len(self._expected)
+        if items[:known] != self._expected:
+            return None
+        messages = parse(items[known:], SHAPE)
+        return messages and messages[self._delivered(items[known:], messages) :]
+
+    def _memory(self, messages: Sequence[Message], room: int, kept: bool) -> str:
+        """What memory has for the last question; for the one in the messages if that is not kept, or is shorter."""
+        given = [message for message in messages if message.role == "user"][-1:]
+        for asked in (None, *given) if kept else given:
             with suppress(BudgetTooSmall):
                 return self.session.context(asked, room).memory
         return ""
