@@ -234,21 +234,23 @@ class TestRuns:
         assert [m.role for m in session.session.history()][::3] == ["user", "tool", "tool"]
         assert len(script.requests) == 3
 
-    @pytest.mark.parametrize("asked", ["When does the ferry leave?", "An example", "It broke off"])
-    def test_memory_knows_the_question_of_a_stream(self, memory: Memory, asked: str) -> None:
+    @pytest.mark.parametrize("case", ["alone", "after an example", "asked again", "after less"])
+    def test_memory_knows_the_question_of_a_stream(self, memory: Memory, case: str) -> None:
         memory.session("before", user="ada").add_turn("The ferry to Bergen leaves at nine.", "Noted!")
         script, session = Script(), RecollectSession(memory.session("trip", user="ada"), budget=2_000)
         question, given = user("When does the ferry leave?"), list[Any]()
-        if asked == "An example":
+        if case == "after an example":
             given = [user("2+2?"), assistant("4")]
-        if asked == "It broke off":
+        if case == "asked again":
             add(session, question)
+        if case == "after less":
+            add(session, user("Hello!"), assistant("Hi."))
 
         async def stream(text: Any) -> None:
             config = RunConfig(
                 call_model_input_filter=session.fit_input,
                 tracing_disabled=True,
-                session_input_callback=lambda history, new: [*history, *new],
+                session_input_callback=lambda kept, new: [*(kept if case != "after less" else ()), *new],
             )
             streamed = Runner.run_streamed(agent_of(script), text, session=session, run_config=config)
             async for _ in streamed.stream_events():
