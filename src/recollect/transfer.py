@@ -31,7 +31,7 @@ Placed = TypeVar("Placed", Entry, Record)
 
 def exported(memory: Memory, scope: Scope) -> Iterator[tuple[str, str]]:
     """Everything that was put in at the scope, in that order: for each thing its kind and its line of JSON."""
-    store, kinds = memory.store, dict[str, None]()
+    store, kinds, told = memory.store, dict[str, None](), set[tuple[Scope | None, str, str]]()
     placed: list[Iterator[Entry | Record]] = [
         _paged(lambda after: store.log.scan(scope, after=after, limit=PAGE)),
         _paged(lambda after: store.records.find(scope, after=after, limit=PAGE)),
@@ -40,8 +40,12 @@ def exported(memory: Memory, scope: Scope) -> Iterator[tuple[str, str]]:
         if isinstance(one, Entry):
             yield "message", _line(one.scope, "message", one.message.to_dict())
         elif found := archive.exported(memory.layers, one):
-            yield found[0], _line(one.scope or scope, *found)
-            if found[0] == "record":
+            kind, body = found
+            own = one.scope, one.kind, one.key if kind == "document" else one.id
+            if own not in told:  # else it was replaced meanwhile, and its line stands
+                told.add(own)
+                yield kind, _line(one.scope or scope, kind, body)
+            if kind == "record":
                 kinds[one.kind] = None
     for where, item in archive.items(memory.layers, scope, kinds):
         yield "item", _line(where, "item", item)

@@ -234,6 +234,34 @@ class TestRuns:
         assert [m.role for m in session.session.history()][::3] == ["user", "tool", "tool"]
         assert len(script.requests) == 3
 
+    @pytest.mark.parametrize("case", ["alone", "after an example", "asked again", "after less"])
+    def test_memory_knows_the_question_of_a_stream(self, memory: Memory, case: str) -> None:
+        memory.session("before", user="ada").add_turn("The ferry to Bergen leaves at nine.", "Noted!")
+        script, session = Script(), RecollectSession(memory.session("trip", user="ada"), budget=2_000)
+        question, given = user("When does the ferry leave?"), list[Any]()
+        if case == "after an example":
+            given = [user("2+2?"), assistant("4")]
+        if case == "asked again":
+            add(session, question)
+        if case == "after less":
+            add(session, user("Hello!"), assistant("Hi."))
+
+        async def stream(text: Any) -> None:
+            config = RunConfig(
+                call_model_input_filter=session.fit_input,
+                tracing_disabled=True,
+                session_input_callback=lambda kept, new: [*(kept if case != "after less" else ()), *new],
+            )
+            streamed = Runner.run_streamed(agent_of(script), text, session=session, run_config=config)
+            async for _ in streamed.stream_events():
+                pass
+
+        asyncio.run(stream([*given, question]))
+        assert "leaves at nine" in script.last and script.last.count("When does") == 1
+        assert [m.text for m in script.requests[-1][:-1]] == [item["content"] for item in given]
+        asyncio.run(stream("How are you?"))
+        assert [m.role for m in session.session.history()][-4:] == ["user", "assistant"] * 2
+
     def test_calls_made_at_once_are_told_as_made_at_once(self, memory: Memory) -> None:
         script, session = Script(), RecollectSession(memory.session("trip", user="ada"), budget=2_000)
         config = RunConfig(call_model_input_filter=session.fit_input, tracing_disabled=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -237,6 +238,27 @@ def test_what_was_erased_is_not_in_an_export_and_goes_elsewhere_with_what_it_cit
     import_lines(other, before)
     other.session("trip", user="ada").forget([secret.id])
     assert [list(line) for line in told(other)] == [["user", "document"]]
+
+
+@pytest.mark.parametrize("begun", [1, 3])
+def test_what_changes_during_an_export_is_in_it_once_and_whole(memory: Memory, other: Memory, begun: int) -> None:
+    chat = memory.session("trip", user="ada")
+    chat.add("user", "Hello.")
+    chat.documents.add("The old ferry.", name="ferry")
+    memory.store.records.put(ADA, [state := Record("plan", "state", 1, id="state")])
+    chat.documents.add("Gone.", name="gone")
+    lines = export_lines(memory, ADA)
+    kept = [next(lines) for _ in range(begun)]
+    chat.documents.add("The new ferry, which sails at nine.", name="ferry")
+    chat.documents.remove("gone")
+    memory.store.records.delete(ADA, ["state"])
+    memory.store.records.put(ADA, [replace(state, value=2)])
+    assert import_lines(other, [*kept, *lines]) == {"message": 1, "document": 1, "record": 1}
+    there = other.session("trip", user="ada")
+    assert [document.name for document in there.documents.list()] == ["ferry"]
+    assert there.documents.search("ferry")[0].text == (
+        "The new ferry, which sails at nine." if begun == 1 else "The old ferry."
+    )
 
 
 def test_one_session_is_exported_with_its_excerpts_alone(memory: Memory) -> None:

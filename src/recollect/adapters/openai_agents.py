@@ -63,17 +63,18 @@ class RecollectSession(SessionABC):
         self.session_id = session.scope.session or ""
         self.session_settings = SessionSettings().resolve(session_settings)
         self._expected: list[TResponseInputItem] = []
+        self._asked = True  # whether the question of the run is kept: of a streamed run, the SDK keeps it later
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """The conversation so far, in order."""
         most = limit if limit is not None else self.session_settings.limit if self.session_settings else None
-        self._expected = _items(await asyncio.to_thread(self._newest, most))
+        self._expected, self._asked = _items(await asyncio.to_thread(self._newest, most)), False
         return list(self._expected)
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Keep these items; what was delivered before is kept once."""
         await done(self._add, items)
-        self._expected += items
+        self._expected, self._asked = [*self._expected, *items], True
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Erase the newest item, and return it; None where there is none."""
@@ -134,15 +135,24 @@ class RecollectSession(SessionABC):
             return given.input
         system = [Message("system", given.instructions)] if given.instructions else []
         with beside(system, self._tokens, self.budget) as room:
-            if given.input == self._expected:
-                return _items(self.session.context(None, room).prompt)
+            new = self._new(given.input)
+            if new is not None and [message.role for message in new] in ([], ["user"]):
+                return _items(self.session.context(new[0] if new else None, room).prompt)
             messages = parse(given.input, SHAPE)
             return _items(fitted(self._memory(messages, room), room, self._tokens, partial(self._shown, messages)))
 
+    def _new(self, items: Sequence[TResponseInputItem]) -> Sequence[Message] | None:
+        """What is not kept yet of a run's items; None where items were changed."""
+        known = len(self._expected)
+        if items[:known] != self._expected:
+            return None
+        messages = parse(items[known:], SHAPE)
+        return messages and messages[self._delivered(items[known:], messages) :]
+
     def _memory(self, messages: Sequence[Message], room: int) -> str:
-        """What memory has for the last question; for the changed one where the one that was kept is too long."""
-        changed = [message for message in messages if message.role == "user"][-1:]
-        for asked in (None, *changed):
+        """What memory has for the last question; for the given one if that is not kept, or the kept one too long."""
+        given = [message for message in messages if message.role == "user"][-1:]
+        for asked in (None, *given) if self._asked else given:
             with suppress(BudgetTooSmall):
                 return self.session.context(asked, room).memory
         return ""

@@ -39,7 +39,8 @@ NO_MODEL: Final = "none"
 def exported(layers: Layers, record: Record) -> tuple[str, Plain] | None:
     """A record for an export: its kind, and its content as plain data.
 
-    None if it was learned from messages, belongs to no user, or does not look like what its layer writes.
+    None if it was learned from messages, belongs to no user, or does not look like what its layer writes; and for a
+    document that was removed or replaced since the record was read, because its text is gone.
     """
     if record.scope is None or record.scope.user is None:
         return None
@@ -48,7 +49,8 @@ def exported(layers: Layers, record: Record) -> tuple[str, Plain] | None:
     try:
         match record.kind:
             case documents.KIND:
-                return "document", _document(layers, record)
+                document = _document(layers, record)
+                return ("document", document) if record in _now(layers, record) else None
             case tools.KIND:
                 return "excerpt", _excerpt(layers, record)
             case semantic.KIND if not record.sources:
@@ -84,6 +86,10 @@ def keep(layers: Layers, scope: Scope, kind: str, body: Any) -> bool:
         raise
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidTranscript(f"not a {kind} as an export writes it: {error}") from error
+
+
+def _now(layers: Layers, record: Record) -> list[Record]:
+    return layers.documents.store.records.get(record.scope or Scope(), [record.id])
 
 
 def _document(layers: Layers, record: Record) -> Plain:
