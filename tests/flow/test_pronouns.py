@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.flow.pronouns import FEW, LOOK_BACK, MAX_WORDS, with_what_it_means
+from recollect.flow.pronouns import FEW, LOOK_BACK, MAX_WORDS, MOST, with_what_it_means
 
 _COMMON = "i is the in on at when where did does what who how she he said and so we my it that there was for of a to"
 COMMON = frozenset(_COMMON.split())
@@ -49,12 +49,25 @@ def test_what_was_said_long_before_does_not_count() -> None:
     assert with_what_it_means("Who is she?", said, COMMON) == "Who is she?"
 
 
+@pytest.mark.parametrize(
+    ("question", "cakes", "meant"),
+    [
+        ("Where is it?", MOST - 1, ["Nadia", *["cake"] * (MOST - 1)]),
+        ("Where is it?", MOST, []),
+        ("Where is she?", MOST, ["Nadia"]),
+    ],
+)
+def test_a_long_message_does_not_outweigh_the_question(question: str, cakes: int, meant: Sequence[str]) -> None:
+    said = ["so what", "Nadia " + "cake " * cakes]
+    assert with_what_it_means(question, said, COMMON) == " ".join((question, *meant))
+
+
 @given(st.text(), st.lists(st.text()))
 def test_a_question_keeps_its_words(question: str, said: list[str]) -> None:
     assert with_what_it_means(question, said, COMMON).startswith(question)
 
 
-@given(st.lists(st.lists(st.sampled_from(["Nadia", "cake", "the", "is", "may"])).map(" ".join)))
+@given(st.lists(st.lists(st.sampled_from(["Nadia", "cake", "the", "is", "may"]), max_size=8).map(" ".join)))
 def test_words_are_taken_from_the_newest_messages_until_there_are_a_few(said: list[str]) -> None:
     taken, expected = with_what_it_means("Where was it?", said, COMMON).split()[3:], list[str]()
     for text in said[:LOOK_BACK]:

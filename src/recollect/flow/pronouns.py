@@ -13,6 +13,8 @@ MAX_WORDS: Final = 12
 """Words of the longest question that is taken to leave something out."""
 FEW: Final = 3
 """A question with more telling words than these says what its "it" is; so many are taken from earlier messages."""
+MOST: Final = 25
+"""More telling words than these, as of pasted text, would count for more than those of the question."""
 LOOK_BACK, LOOKED_AT = 3, 500
 """How many messages may say what a question means, and how many characters of each."""
 _WORD: Final = re.compile(r"[^\W\d_]\w*")
@@ -35,17 +37,21 @@ def with_what_it_means(question: str, said: Iterable[str], common: Collection[st
     """The question and, where it has a pronoun and no name, the telling words of what the user said last.
 
     `said` is what the user said before, the newest first; `common` are words that tell nothing. As "Great, thanks!"
-    says too little, messages are taken until there are a few words.
+    says too little, messages are taken until there are a few words. A long one says too much: only names are
+    taken from it, and only for "she" and the like.
     """
     words = _WORD.findall(question)
     if len(words) > MAX_WORDS or any(word[0].isupper() for word in _telling(words[1:], common)):
         return question
-    if not _PERSON.search(question) and (len(_telling(words, common)) > FEW or not _THING.search(question)):
+    person = _PERSON.search(question)
+    if not person and (len(_telling(words, common)) > FEW or not _THING.search(question)):
         return question
     meant: list[str] = []
     for text in islice(said, LOOK_BACK):
         if len(meant) < FEW:
             meant += _telling(_WORD.findall(text[:LOOKED_AT]), common)
+    if len(meant) > MOST:
+        meant = [word for word in meant if person and word[0].isupper()]
     return " ".join((question, *meant))
 
 
