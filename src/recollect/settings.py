@@ -65,7 +65,9 @@ class Settings:
     working_turns: int | None = _knob(None, "most turns of the conversation itself; 10 in memory-first", gt=0)
     working_min_turns: int = _knob(5, "newest turns that other sections can't push out", ge=1)
 
-    episodic_top_k: int | None = _knob(4, "most recalled conversations in a context", ge=0)
+    episodic_top_k: int | None = _knob(
+        4, "most recalled conversations in a context; more where the question asks for several things or a time", ge=0
+    )
     episodic_min_score: float = _knob(7.0, "messages scored lower are not recalled")
     episodic_floor: float = _knob(
         0.5,

@@ -94,17 +94,17 @@ class Episodic:
         as one, of as many conversations as there is room for. So do the best answers to a question that asks for
         several things. One that says "she" or "it" is about what the user spoke of last.
         """
-        several = asks_for_several(asked.text)
-        if asks_of_talk(asked.text):
+        question = asked.text
+        if asks_of_talk(question):
             asked = replace(asked, by_time=True)
         else:
             texts = (message.text for message in reversed(said) if message.role == "user")
-            before = (text for text in texts if text != asked.text)
-            asked = replace(asked, text=with_what_it_means(asked.text, before, COMMON))
+            before = (text for text in texts if text != question)
+            asked = replace(asked, text=with_what_it_means(question, before, COMMON))
         ranking = self.ranker.rank(asked)
-        together = ranking.throughout or several
+        together = ranking.throughout or asks_for_several(question)
         most = None if together else k
-        nothing = not asked.by_time and self.ranker.is_off_topic(asked.text, ranking, self.floor)
+        nothing = not asked.by_time and self.ranker.is_off_topic(question, ranking, self.floor)
         whoever = None if ranking.whoever is None or asked.by_time else replace(ranking, scores=ranking.whoever)
         matter = set(query_words(asked.text))
 
