@@ -188,7 +188,7 @@ class Controller:
         own: Mapping[str, Offer],
         *,
         as_of: int | None = None,
-        before: int | None = None,
+        before: int | None,
     ) -> Mapping[str, Offer]:
         """What every layer offers for the question now, or offered when `as_of` was the last position of the store.
 

@@ -43,7 +43,8 @@ class Stats:
 class Conversation(Protocol):
     """What every conversation memory does; `recollect.testing.MemorySuite` checks an implementation.
 
-    Whatever is handed out is immutable. A batch is added whole: no reader ever sees half of it.
+    Whatever is handed out is immutable. A batch is added whole: no reader ever sees half of it. One that inherits from
+    this class has what follows from the rest: `add`, `count`, and all ways to find messages.
     """
 
     @property
@@ -51,42 +52,11 @@ class Conversation(Protocol):
         """All messages, in the order they came."""
 
     @property
-    def count(self) -> int:
-        """How many messages there are."""
-
-    @property
     def tokens(self) -> int:
         """The tokens of all messages, counted as they came."""
 
-    @property
-    def important(self) -> tuple[Message, ...]:
-        """The messages whose metadata say `important: true`."""
-
-    def add(self, message: Message | Role, content: str | Sequence[Part] = "", **fields: Any) -> Message:
-        """Keep a message, given whole or by role and content; returns it with its id and times set."""
-
     def add_many(self, messages: Iterable[Message]) -> tuple[Message, ...]:
-        """Keep a batch, whole or not at all."""
-
-    def recent(self, n: int) -> tuple[Message, ...]:
-        """The last `n` messages, in the order they came."""
-
-    def by_role(self, role: Role) -> tuple[Message, ...]:
-        """The messages of that role."""
-
-    def where(self, **metadata: Any) -> tuple[Message, ...]:
-        """The messages whose metadata have all these values."""
-
-    def search(
-        self,
-        text: str = "",
-        *,
-        role: Role | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        **metadata: Any,
-    ) -> tuple[Message, ...]:
-        """The messages that hold `text` in any case, from `since` on and before `until`, with these metadata."""
+        """Keep a batch, whole or not at all. A message whose id is there already stays as it is, and is returned."""
 
     def tag(self, id: str, **metadata: Any) -> Message:
         """Set metadata on a message that is there; None takes a tag off."""
@@ -103,47 +73,6 @@ class Conversation(Protocol):
     def stats(self) -> Stats:
         """Messages and tokens, by role, and what was pruned when."""
 
-
-class ConversationMemory:
-    """A `Conversation` kept in this process's memory."""
-
-    def __init__(
-        self,
-        counter: TokenCounter | str = estimate,
-        clock: Callable[[], datetime] = local_now,
-    ) -> None:
-        self._lock = threading.Lock()
-        self._count = partial(count_message, count=open_counter(counter))
-        self._clock = clock
-        self._pruned: list[Pruned] = []
-        self._window = Window(self._count)
-        self._places: dict[str, int] = {}
-        self._came: dict[str, int] = {}
-        self._arrivals = 0
-
-    @property
-    def messages(self) -> tuple[Message, ...]:
-        """All messages, in the order they came."""
-        with self._lock:
-            return self._window.messages
-
-    @property
-    def count(self) -> int:
-        """How many messages there are."""
-        with self._lock:
-            return len(self._window.messages)
-
-    @property
-    def tokens(self) -> int:
-        """The tokens of all messages, counted as they came."""
-        with self._lock:
-            return self._window.tokens
-
-    @property
-    def important(self) -> tuple[Message, ...]:
-        """The messages whose metadata say `important: true`."""
-        return self.where(important=True)
-
     def add(self, message: Message | Role, content: str | Sequence[Part] = "", **fields: Any) -> Message:
         """Keep a message, given whole or by role and content; returns it with its id and times set.
 
@@ -151,14 +80,15 @@ class ConversationMemory:
         """
         return self.add_many([as_message(message, content, fields)])[0]
 
-    def add_many(self, messages: Iterable[Message]) -> tuple[Message, ...]:
-        """Keep a batch, whole or not at all."""
-        batch = [(message, self._count(message)) for message in messages_only(messages)]
-        with self._lock:
-            now, seen = self._clock(), dict[str, int]()
-            for message, _ in batch:
-                self._check_same(message, seen)
-            return tuple(self._there(message) or self._keep(message, tokens, now) for message, tokens in batch)
+    @property
+    def count(self) -> int:
+        """How many messages there are."""
+        return len(self.messages)
+
+    @property
+    def important(self) -> tuple[Message, ...]:
+        """The messages whose metadata say `important: true`."""
+        return self.where(important=True)
 
     def recent(self, n: int) -> tuple[Message, ...]:
         """The last `n` messages, in the order they came."""
@@ -198,6 +128,45 @@ class ConversationMemory:
             )
 
         return tuple(filter(fits, self.messages))
+
+
+class ConversationMemory(Conversation):
+    """A `Conversation` kept in this process's memory."""
+
+    def __init__(
+        self,
+        counter: TokenCounter | str = estimate,
+        clock: Callable[[], datetime] = local_now,
+    ) -> None:
+        self._lock = threading.Lock()
+        self._count = partial(count_message, count=open_counter(counter))
+        self._clock = clock
+        self._pruned: list[Pruned] = []
+        self._window = Window(self._count)
+        self._places: dict[str, int] = {}
+        self._came: dict[str, int] = {}
+        self._arrivals = 0
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """All messages, in the order they came."""
+        with self._lock:
+            return self._window.messages
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of all messages, counted as they came."""
+        with self._lock:
+            return self._window.tokens
+
+    def add_many(self, messages: Iterable[Message]) -> tuple[Message, ...]:
+        """Keep a batch, whole or not at all."""
+        batch = [(message, self._count(message)) for message in messages_only(messages)]
+        with self._lock:
+            now, seen = self._clock(), dict[str, int]()
+            for message, _ in batch:
+                self._check_same(message, seen)
+            return tuple(self._there(message) or self._keep(message, tokens, now) for message, tokens in batch)
 
     def tag(self, id: str, **metadata: Any) -> Message:
         """Set metadata on a message that is there; None takes a tag off."""

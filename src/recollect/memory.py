@@ -271,7 +271,7 @@ class Memory:
         return {
             session: [
                 *self.layers.summary.after(session, min(entry.seq for entry in gone)),
-                *tools.searched_for(self.store, session, [entry.message.text for entry in gone]),
+                *tools.searched_for(self.store, session, gone),
             ]
             for session, gone in found.items()
         }

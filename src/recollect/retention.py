@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
@@ -144,21 +145,17 @@ def _found(store: Store, scope: Scope, policies: Sequence[Policy], now: datetime
     if about := [policy for policy in policies if policy.layer == MESSAGES]:
         _find_messages(store, scope, about, now, found)
     homes = found.homes()
-    searched = {(record.scope, record.id) for record in _searched(store, found)}
+    searched = {record.position for record in _searched(store, found)}
     for layer, kind in KINDS.items():
         records = store.records.find(scope.owner, kind=kind)
         inside = [record for record in records if record.scope and scope.covers(record.scope)]
         own = _expired(inside, [policy for policy in policies if policy.layer == layer], now)
-        along = [
-            record
-            for record in records
-            if (record.scope, record.id) in searched or _goes_along(record, found.sessions, homes)
-        ]
+        along = [one for one in records if one.position in searched or _goes_along(one, found.sessions, homes)]
         if layer == "facts":
-            going = {(record.scope, record.id) for record in own}
-            found.spared = [record for record in along if (record.scope, record.id) not in going]
+            going = {record.position for record in own}
+            found.spared = [record for record in along if record.position not in going]
             along = []
-        found.records += {(record.scope, record.id): record for record in (*own, *along)}.values()
+        found.records += {record.position: record for record in (*own, *along)}.values()
     return found
 
 
@@ -198,24 +195,17 @@ def _at(entry: Entry) -> datetime:
 def _when(record: Record) -> datetime:
     """When something was said, if the record has that, else when it was recorded."""
     told = record.value.get("at") if isinstance(record.value, Mapping) else None
-    try:
-        return with_zone(datetime.fromisoformat(told)) if isinstance(told, str) else record.recorded_at or _LONG_AGO
-    except ValueError:
-        return record.recorded_at or _LONG_AGO
+    with suppress(ValueError, TypeError):  # what is no time, or not there
+        return with_zone(datetime.fromisoformat(told))
+    return record.recorded_at or _LONG_AGO
 
 
 def _expired(records: Sequence[Record], policies: Sequence[Policy], now: datetime) -> list[Record]:
     if not policies:
         return []
     things = [
-        Aged(
-            n,
-            record.scope.owner if record.scope else None,
-            record.scope,
-            _when(record),
-            (_when(record), record.position),
-        )
-        for n, record in enumerate(records)
+        Aged(n, one.scope.owner if one.scope else None, one.scope, at := _when(one), (at, one.position))
+        for n, one in enumerate(records)
     ]
     return [records[thing.key] for thing in expired(things, policies, now)]
 
@@ -231,8 +221,7 @@ def _goes_along(record: Record, sessions: Set[Scope], homes: Mapping[str, Sequen
 def _searched(store: Store, found: _Found) -> Iterator[Record]:
     """The excerpts that a web search found for messages that go."""
     for session, ids in found.messages.items():
-        gone = store.log.get(session, list(ids))
-        yield from tools.searched_for(store, session, [entry.message.text for entry in gone])
+        yield from tools.searched_for(store, session, store.log.get(session, list(ids)))
 
 
 def _keep_facts(store: Store, found: _Found) -> None:

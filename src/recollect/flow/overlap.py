@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Final
+from typing import Final, TypeVar
+
+K = TypeVar("K", bound=Hashable)
 
 FEW: Final = 8
 """Fewer texts than these say little of how rare a word is: they count as so many."""
 
 
-def shares(asked: Sequence[str], held: Mapping[str, AbstractSet[str]]) -> dict[str, float]:
+def shares(asked: Sequence[str], held: Mapping[K, AbstractSet[str]]) -> dict[K, float]:
     """For each text, by its key, the share of the asked words that it holds, from 0 to 1.
 
     Rare words count more than those that many of the texts hold, and most of all those that none does: a text which

@@ -26,8 +26,8 @@ def search(layers: Layers, kind: Artifact, asked: Asked, k: int) -> Recalled:
         raise ConfigError(f"where can filter {kind} by time only: give just since and before, or search for turns")
     find = {"summary": _summaries, "facts": _facts, "tools": _excerpts}[kind]
     there = [(hit, text) for hit, text in find(layers, asked, k) if asked.where.passes(Item(kind, kind, at=hit.at))]
-    share = shares(query_words(asked.text), {str(n): set(words(text)) for n, (_, text) in enumerate(there)})
-    scored = [replace(hit, score=share[str(n)]) for n, (hit, _) in enumerate(there)]
+    share = shares(query_words(asked.text), {n: set(words(text)) for n, (_, text) in enumerate(there)})
+    scored = [replace(hit, score=share[n]) for n, (hit, _) in enumerate(there)]
     best = sorted((hit for hit in scored if hit.score > 0), key=lambda hit: (-hit.score, -hit.at.timestamp()))
     return Recalled(best[:k], best[0].score if best else 0.0)
 

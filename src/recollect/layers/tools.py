@@ -19,7 +19,7 @@ from recollect.layers.columns import in_utc
 from recollect.layers.marks import check_there
 from recollect.recent import Recent
 from recollect.settings import DEFAULTS
-from recollect.store import Filter, Item, Record, Store
+from recollect.store import Entry, Filter, Item, Record, Store
 from recollect.store.checks import check_count
 from recollect.store.words import query_words, words
 from recollect.types import Scope, check_id, with_zone
@@ -196,9 +196,9 @@ class Tools:
         )
 
 
-def searched_for(store: Store, session: Scope, texts: Sequence[str]) -> list[Record]:
-    """The excerpts that a web search found for one of these texts."""
-    asked = {text[:MAX_QUESTION].strip() for text in texts} - {""}
+def searched_for(store: Store, session: Scope, messages: Sequence[Entry]) -> list[Record]:
+    """The excerpts that a web search found for one of these messages."""
+    asked = {entry.message.text[:MAX_QUESTION].strip() for entry in messages} - {""}
     kept = store.records.find(session, kind=KIND, exact=True) if asked else []
     return [record for record in kept if _question(record).strip() in asked]
 

@@ -1,7 +1,7 @@
 // The page: which conversation, which view, and how one gets from one to the other.
 
 import { get } from "./api.js";
-import { button, dialog, empty, failed, h, loading, named, plural, show, status } from "./dom.js";
+import { button, dialog, failed, h, loading, named, plural, show, status } from "./dom.js";
 import * as chat from "./chat.js";
 import * as documents from "./documents.js";
 import * as facts from "./facts.js";

@@ -15,7 +15,7 @@ const idOf = (line) => `${SAID.includes(line.section) ? "" : line.section}\n${li
 const kept = (context) => context.receipt.lines.filter((line) => line.kept);
 
 // What a context has that the one before had not, and how much of its start is the same.
-export const compare = (context, before) => {
+const compare = (context, before) => {
   const theirs = new Set(kept(before).map(idOf));
   const mine = new Set(kept(context).map(idOf));
   const old = before.messages.map((message) => JSON.stringify(message));

@@ -1,17 +1,12 @@
 // The user's documents: listed, searched, added, removed.
 
 import { call, get, post } from "./api.js";
-import { button, dialog, empty, failed, form, h, named, passage, plural, show, status, when } from "./dom.js";
+import { button, empty, failed, form, h, named, passage, plural, show, status, sure, when } from "./dom.js";
 
 export const title = "Documents";
 
 const remove = async (name, where, again) => {
-  const sure = await dialog("Remove this document?", (close) => [
-    h("p", { dir: "auto" }, name), h("p", { class: "hint" }, "It and all of its passages are erased for good."),
-    h("div", { class: "actions" }, button("Keep it", () => close(false), { class: "quiet" }),
-      button("Remove", () => close(true), { class: "danger" })),
-  ]);
-  if (!sure) return;
+  if (!(await sure("Remove this document?", name, "It and all of its passages are erased for good.", "Remove"))) return;
   await call("DELETE", "/documents", { query: { ...where, name } }).then(() => status(`${named(name)} is removed.`), status);
   again();
 };

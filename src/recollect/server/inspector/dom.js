@@ -175,5 +175,13 @@ export const dialog = (title, build, stays = false) =>
     box.showModal();
   });
 
+// Ask before something is erased; resolves to true where that is wanted.
+export const sure = (title, what, hint, label) =>
+  dialog(title, (close) => [
+    h("p", { dir: "auto" }, what), h("p", { class: "hint" }, hint),
+    h("div", { class: "actions" }, button("Keep it", () => close(false), { class: "quiet" }),
+      button(label, () => close(true), { class: "danger" })),
+  ]);
+
 export const form = (onsubmit, ...children) =>
   h("form", { class: "bar", onsubmit: (event) => (event.preventDefault(), onsubmit(event)) }, children);

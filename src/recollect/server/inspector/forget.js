@@ -3,7 +3,7 @@
 import { get, post } from "./api.js";
 import { stopAll } from "./chat.js";
 import { dropNotes } from "./context.js";
-import { button, dialog, failed, form, h, loading, named, number, plural, show, status, words } from "./dom.js";
+import { button, failed, form, h, loading, named, number, plural, show, status, sure, words } from "./dom.js";
 
 export const title = "Forget";
 
@@ -22,12 +22,8 @@ export const view = async ({ where, at, signal, called, sessions }) => {
   const place = h("div", { "aria-live": "polite" });
 
   const erase = async (label, query, body) => {
-    const sure = await dialog("Forget for good?", (close) => [
-      h("p", { dir: "auto" }, label), h("p", { class: "hint" }, "Text, index and all that was learned from it. There is no way back."),
-      h("div", { class: "actions" }, button("Keep it", () => close(false), { class: "quiet" }),
-        button("Forget", () => close(true), { class: "danger" })),
-    ]);
-    if (!sure) return;
+    const hint = "Text, index and all that was learned from it. There is no way back.";
+    if (!(await sure("Forget for good?", label, hint, "Forget"))) return;
     status("Forgetting…");
     try {
       const erased = await post("/forget", query, body);

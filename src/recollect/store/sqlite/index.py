@@ -101,18 +101,14 @@ class SqliteIndex:
             return _search(db, place, asked, where, k, late=True)
 
     def nearest(self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
-        checks.check_count("k", k, 1)
-        asked = direction(vector)
         with self._database.reading() as db:
-            return _matches(db, _best_first(_pairs(*self._near(db, scope, asked, model, k, where))))
+            return _matches(db, _best_first(_pairs(*self._near(db, scope, vector, model, k, where))))
 
     def nearest_positions(
         self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY
     ) -> Positions:
-        checks.check_count("k", k, 1)
-        asked = direction(vector)
         with self._database.reading() as db:
-            return self._near(db, scope, asked, model, k, where)
+            return self._near(db, scope, vector, model, k, where)
 
     def get(self, scope: Scope, kind: str, ids: Sequence[str]) -> list[Item]:
         with self._database.reading() as db:
@@ -138,11 +134,7 @@ class SqliteIndex:
         with self._database.reading() as db:
             place = scopes.find(db, scope)
             known = find_model(db, place.tenant, model)
-            if known is None:
-                return []
-            rows = vectors_at(db, known, _positions(db, place, kind, ids))
-            found = items_at(db, list(rows))
-            return [(found[position], row) for position, row in sorted(rows.items()) if position in found]
+            return _with_items(db, vectors_at(db, known, _positions(db, place, kind, ids)) if known else {})
 
     def embedded(
         self, scope: Scope, model: str, *, after: int = 0, limit: int = 1_000
@@ -151,11 +143,7 @@ class SqliteIndex:
         with self._database.reading() as db:
             place = scopes.find(db, scope)
             known = find_model(db, place.tenant, model)
-            if known is None:
-                return []
-            rows = embedded(db, place, known, after, limit)
-            found = items_at(db, list(rows))
-            return [(found[position], row) for position, row in rows.items() if position in found]
+            return _with_items(db, embedded(db, place, known, after, limit) if known else {})
 
     def delete(self, scope: Scope, kind: str, ids: Sequence[str]) -> int:
         checks.check_own_kind(kind)
@@ -170,10 +158,10 @@ class SqliteIndex:
     def drop(self, scope: Scope, model: str) -> int:
         return self._database.write(lambda change: _drop(change, scope, model))
 
-    def _near(
-        self, db: apsw.Connection, scope: Scope, asked: NDArray[np.float32], model: str, k: int, where: Filter
-    ) -> Positions:
+    def _near(self, db: apsw.Connection, scope: Scope, vector: Vector, model: str, k: int, where: Filter) -> Positions:
         """The k nearest, in any order."""
+        checks.check_count("k", k, 1)
+        asked = direction(vector)
         exact = where.exact or scope.session is not None
         place, owned = find_vectors(db, scope, model, len(asked), exact=exact)
         cache = VectorCache() if self._database.in_transaction else self.cache
@@ -215,6 +203,12 @@ def _drop(change: Change, scope: Scope, model: str) -> int:
 def _positions(db: apsw.Connection, place: scopes.Place, kind: str, ids: Sequence[str]) -> list[int]:
     query = _BY_ID[kind == MESSAGE][place.level()]
     return [row[0] for row in db.execute(query, (place.id, checks.id_list(ids), checks.askable(kind)))]
+
+
+def _with_items(db: apsw.Connection, rows: Mapping[int, NDArray[np.float32]]) -> list[tuple[Item, NDArray[np.float32]]]:
+    """The vectors at these positions, each with its item, by position."""
+    found = items_at(db, list(rows))
+    return [(found[position], row) for position, row in sorted(rows.items()) if position in found]
 
 
 def _with_text(db: apsw.Connection, rows: Iterable[Any]) -> Iterator[Item]:

@@ -56,7 +56,6 @@ class Anthropic(Style):
         return cache.by_breakpoints(blocks)
 
     def room(self, body: Mapping[str, Any]) -> int | None:
-        """Always given."""
         return at_least_one(body, "max_tokens")
 
     def overflow(self, tokens: int, limit: int, reply: int | None) -> str | None:
@@ -71,12 +70,10 @@ class Anthropic(Style):
         return None
 
     def error(self, status: int, problem: str, code: str | None = None) -> dict[str, Any]:
-        """Anthropic's error object."""
         kind = code or _KINDS.get(status, "invalid_request_error" if status < 500 else "api_error")
         return {"type": "error", "error": {"type": kind, "message": problem}}
 
     def body(self, answer: Answer) -> dict[str, Any]:
-        """A message."""
         said = render([answer.message], "anthropic") if answer.message and answer.message.parts else []
         content = _raw_blocks(said[-1]["content"]) if said else []
         return {**_head(answer), "content": content, "stop_reason": _STOPS[answer.finish], "usage": _usage(answer)}
@@ -97,7 +94,6 @@ class Anthropic(Style):
         yield _event("message_stop")
 
     def error_event(self, status: int, problem: str) -> bytes:
-        """An error event."""
         return _event("error", error=self.error(status, problem)["error"])
 
 

@@ -25,7 +25,6 @@ class Ollama(Style):
     stream_type: ClassVar = "application/x-ndjson"
 
     def read(self, body: Mapping[str, Any]) -> tuple[Message, ...]:
-        """The messages of a request."""
         if not isinstance(body.get("model"), str):
             raise Refused(400, "model is required")
         calls = OpenCalls()
@@ -44,11 +43,9 @@ class Ollama(Style):
         return tuple(kept)
 
     def look_up(self, cache: PromptCache, blocks: list[Block]) -> tuple[int, int]:
-        """It reports no cache."""
         return 0, 0
 
     def streams(self, body: Mapping[str, Any]) -> bool:
-        """Unless asked not to."""
         return body.get("stream") is not False
 
     def room(self, body: Mapping[str, Any]) -> int | None:
@@ -59,11 +56,9 @@ class Ollama(Style):
         return None if most is None or most < 0 else most
 
     def overflow(self, tokens: int, limit: int, reply: int | None) -> str | None:
-        """Never said."""
         return None
 
     def error(self, status: int, problem: str, code: str | None = None) -> dict[str, Any]:
-        """A text."""
         return {"error": problem}
 
     def body(self, answer: Answer) -> dict[str, Any]:
@@ -72,7 +67,6 @@ class Ollama(Style):
         return {**_line(answer, said.text if said else None, said), **_end(answer)}
 
     def events(self, answer: Answer, body: Mapping[str, Any]) -> Iterator[bytes]:
-        """JSON line by line."""
         if answer.message:
             for piece in pieces(answer.message.text):
                 yield _event(_line(answer, piece))
@@ -80,7 +74,6 @@ class Ollama(Style):
         yield _event({**_line(answer, None), **_end(answer)})
 
     def error_event(self, status: int, problem: str) -> bytes:
-        """An error as a line."""
         return _event(self.error(status, problem))
 
 

@@ -29,7 +29,6 @@ class OpenAI(Style):
     stream_type: ClassVar = "text/event-stream; charset=utf-8"
 
     def read(self, body: Mapping[str, Any]) -> tuple[Message, ...]:
-        """The messages of a request."""
         messages = read_messages(body, "openai")
         for tool in body.get("tools") or ():
             if not isinstance(tool, dict) or "function" not in tool:
@@ -41,7 +40,6 @@ class OpenAI(Style):
         return cache.automatic(blocks)
 
     def room(self, body: Mapping[str, Any]) -> int | None:
-        """Under either of its names."""
         return at_least_one(body, "max_completion_tokens") or at_least_one(body, "max_tokens")
 
     def overflow(self, tokens: int, limit: int, reply: int | None) -> str | None:
@@ -59,12 +57,10 @@ class OpenAI(Style):
         return says
 
     def error(self, status: int, problem: str, code: str | None = None) -> dict[str, Any]:
-        """OpenAI's error object."""
         kind = "invalid_request_error" if status < 429 else "server_error" if status >= 500 else "requests"
         return {"error": {"message": problem, "type": kind, "param": None, "code": code or _CODES.get(status)}}
 
     def body(self, answer: Answer) -> dict[str, Any]:
-        """A chat completion."""
         said = render([answer.message], "openai")[-1] if answer.message else {}
         choice = {"index": 0, "message": {"refusal": None, **said}, "logprobs": None, "finish_reason": answer.finish}
         head = self._head(answer, "chat.completion")
@@ -82,7 +78,6 @@ class OpenAI(Style):
         yield b"data: [DONE]\n\n"
 
     def error_event(self, status: int, problem: str) -> bytes:
-        """An error object as a chunk."""
         return _event(self.error(status, problem))
 
     def _head(self, answer: Answer, kind: str) -> dict[str, Any]:
