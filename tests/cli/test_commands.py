@@ -16,7 +16,7 @@ import pytest
 
 from recollect.answers import FACT_TYPES, Hit, Recalled
 from recollect.cli.bench import SCRIPT
-from recollect.cli.learned import TYPES
+from recollect.cli.facts import TYPES
 from recollect.cli.search import show
 from recollect.cli.terminal import out
 from recollect.errors import ConfigError

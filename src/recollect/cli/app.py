@@ -14,14 +14,18 @@ from typer.exceptions import TyperException
 
 from recollect.arguments import in_words
 from recollect.cli import exporting, importing, serving
+from recollect.cli.add import add
 from recollect.cli.bench import bench
 from recollect.cli.chat import chat
 from recollect.cli.config import config
 from recollect.cli.context import context
 from recollect.cli.documents import documents
+from recollect.cli.facts import facts
 from recollect.cli.forget import forget
-from recollect.cli.learned import facts, patterns, remember, summary
-from recollect.cli.messages import add, history, tag
+from recollect.cli.history import history
+from recollect.cli.mcp import mcp
+from recollect.cli.patterns import patterns
+from recollect.cli.remember import remember
 from recollect.cli.retention import retention
 from recollect.cli.search import recall, search
 from recollect.cli.shell import (
@@ -38,6 +42,8 @@ from recollect.cli.shell import (
     told,
 )
 from recollect.cli.stats import stats
+from recollect.cli.summary import summary
+from recollect.cli.tag import tag
 from recollect.cli.terminal import answer, bar, confirm, counted, err, listed, machine, note, say, table
 from recollect.cli.tools import tools
 from recollect.environment import here, misspelt
@@ -94,7 +100,7 @@ app.command()(exporting.export)
 app.command()(stats)
 app.command()(config)
 app.command()(serving.serve)
-app.command()(serving.mcp)
+app.command()(mcp)
 app.command()(bench)
 app.add_typer(models, name="models")
 app.add_typer(serving.keys, name="keys")

@@ -1,20 +1,17 @@
-"""`recollect serve`, its `keys`, and `recollect mcp`: memory for other programs."""
+"""`recollect serve` and `recollect keys`."""
 
 from __future__ import annotations
 
-import errno
-import socket
-import sys
-from typing import Annotated, Final, Literal
+from typing import Annotated
 
 import typer
 
-from recollect.cli.shell import Json, User, Where, again, named, opened, remembering, telling_errors
+from recollect.cli.ports import check_free
+from recollect.cli.shell import Json, Where, again, named, opened, telling_errors
 from recollect.cli.terminal import answer, day, err, listed, note
-from recollect.errors import ConfigError, NotFound
+from recollect.errors import NotFound
 
 keys = typer.Typer(help="Keys of the service: who may read, write, erase and administer.", no_args_is_help=True)
-_REFUSED: Final = {errno.EADDRINUSE: "is taken", errno.EACCES: "may not be used by this user"}
 
 
 def serve(
@@ -39,60 +36,13 @@ def serve(
     Example: recollect serve --store memory.db --model openai:gpt-4o-mini
     """
     with telling_errors():
-        _check_free(host, port)
+        check_free(host, port)
         from recollect.server.app import serve as run
         from recollect.server.options import Options
 
         if err.is_terminal:
             note(f"Open http://{f'[{host}]' if ':' in host else host}:{port}/ in a browser; Ctrl-C ends it.")
         run(Options.read(store=store, model=model), host, port, workers)
-
-
-def mcp(
-    http: Annotated[bool, typer.Option("--http", help="Over streamable HTTP instead of stdio.")] = False,
-    port: Annotated[int, typer.Option(min=1, max=65_535, help="The port on this machine, with --http.")] = 8765,
-    erasure: Annotated[bool, typer.Option("--erasure", help="Offer the tool that forgets, too.")] = False,
-    store: Where = None,
-    user: User = None,
-    session: Annotated[
-        str, typer.Option("--session", help="The conversation that is meant where none is named.")
-    ] = "mcp",
-) -> None:
-    """Serve a user's memory to an MCP client, until it is stopped.
-
-    Example: recollect mcp --user ada
-
-    Example: recollect mcp --http --port 8765
-    """
-    if http:
-        with telling_errors():
-            _check_free("127.0.0.1", port)
-    with remembering(store, user, session, must_exist=False) as chat:
-        from recollect.adapters.mcp import serve as run
-
-        if err.is_terminal and (http or sys.stdin.isatty()):
-            where = f"at http://127.0.0.1:{port}/mcp" if http else "on stdin, which a client writes to"
-            note(f"Serving the memory of {chat.scope.user} {where}; Ctrl-C ends it.")
-        transport: Literal["http", "stdio"] = "http" if http else "stdio"
-        run(chat.memory, user=chat.scope.user or "", session=session, erasure=erasure, transport=transport, port=port)
-
-
-def _check_free(host: str, port: int) -> None:
-    """Raise, before anything heavy is loaded, where the port is taken or not allowed to this user."""
-    try:
-        places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError:
-        raise ConfigError(f"{host} is not an address of this machine: choose another with --host") from None
-    for family, kind, protocol, _, place in places:
-        try:
-            with socket.socket(family, kind, protocol) as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                if family == socket.AF_INET6:
-                    probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-                probe.bind(place)
-        except OSError as error:
-            if why := _REFUSED.get(error.errno or 0):
-                raise ConfigError(f"port {port} of {host} {why}: choose another with --port") from None
 
 
 @keys.command("add")
