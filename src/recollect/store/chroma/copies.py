@@ -11,6 +11,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from recollect.errors import ConfigError, MissingExtra, StoreUnavailable
 from recollect.http import parted
 from recollect.store import codec
@@ -26,9 +29,6 @@ except ImportError as error:
     raise MissingExtra("chromadb", "chroma", "an index in Chroma") from error
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     Row = NDArray[np.float32]
 
 PAGE: Final = 1_000

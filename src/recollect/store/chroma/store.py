@@ -9,6 +9,9 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from recollect.errors import StoreError
 from recollect.store import checks
 from recollect.store.chroma.copies import Copies, passing
@@ -18,9 +21,6 @@ from recollect.store.vectors import check_length, direction, positions
 from recollect.types import Scope
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from recollect.store.protocols import Positions, Vector
 
 _Scored: TypeAlias = tuple[float, int, Item]

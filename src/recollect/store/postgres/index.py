@@ -6,6 +6,9 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from recollect.store import checks, codec
 from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.database import Database
@@ -19,9 +22,6 @@ from recollect.store.words import words
 from recollect.types import Scope, check_id
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from recollect.store.protocols import Positions, Vector
 
 _POSITIONS: Final = "SELECT nextval('recollect.positions') FROM generate_series(1, %s)"

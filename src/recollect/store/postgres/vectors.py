@@ -8,6 +8,9 @@ from itertools import chain
 from struct import pack
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from recollect.errors import ConfigError
 from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.exchange import Own
@@ -18,9 +21,6 @@ from recollect.store.vectors import check_length
 from recollect.types import Scope
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     Row = NDArray[np.float32]
 
 MOST_NUMBERS: Final = 16_000
@@ -111,8 +111,6 @@ class PgVectors:
 
     def read(self, data: bytes) -> Row:
         """The vector in a column's bytes; pgvector puts two 2-byte numbers before it."""
-        import numpy as np
-
         return np.frombuffer(data, ">f4", offset=4).astype(np.float32)
 
     def _is_large(self, db: Connection, tenant: str, model: str) -> bool:
@@ -142,14 +140,10 @@ class ByteVectors:
         return db.ask(" ".join((_GIVEN, wanted)), known | found)
 
     def read(self, data: bytes) -> Row:
-        import numpy as np
-
         return np.frombuffer(data, "<f4").astype(np.float32)
 
 
 def _compared(db: Connection, query: str, known: dict[str, Any], asked: Row, k: int) -> list[tuple[float, int]]:
-    import numpy as np
-
     best: list[tuple[float, int]] = []
     db.send()
     with db.cursor("compared", binary=True) as cursor:

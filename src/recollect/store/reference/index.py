@@ -9,6 +9,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from recollect.recent import remembered
 from recollect.store import checks, codec
 from recollect.store.reference.state import ItemKey, State, Tables
@@ -18,9 +21,6 @@ from recollect.store.words import query_words, words
 from recollect.types import Scope, check_id
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from recollect.store.protocols import Positions, Vector
 
 

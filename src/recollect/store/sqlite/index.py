@@ -7,6 +7,10 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
 from recollect.largest import largest
 from recollect.store import checks, codec
 from recollect.store.sqlite import scopes
@@ -31,10 +35,6 @@ from recollect.store.words import query_words
 from recollect.types import Scope, check_id
 
 if TYPE_CHECKING:
-    import apsw
-    import numpy as np
-    from numpy.typing import NDArray
-
     from recollect.store.protocols import Positions, Vector
     from recollect.store.sqlite.cache import Scored
 
@@ -245,8 +245,6 @@ def _passing(db: apsw.Connection, ranked: Iterable[tuple[int, float]], where: Fi
 
 
 def _joined(scored: list[Scored]) -> Scored:
-    import numpy as np
-
     if len(scored) == 1:
         return scored[0]
     cosines, places = zip((np.zeros(0, np.float32), np.zeros(0, np.int64)), *scored, strict=True)
@@ -255,8 +253,6 @@ def _joined(scored: list[Scored]) -> Scored:
 
 def _ordered(places: NDArray[np.int64], cosines: NDArray[Any], k: int | None = None) -> Positions:
     """The best k positions with their cosines, or all, best first; of equal ones the later first."""
-    import numpy as np
-
     order = np.lexsort((-places, -cosines))[:k]
     return places[order], cosines[order]
 

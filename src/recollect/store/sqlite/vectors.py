@@ -6,6 +6,10 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
 from recollect.store import checks, codec
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.rows import floats
@@ -15,10 +19,6 @@ from recollect.store.vectors import check_length, unit
 from recollect.types import Scope
 
 if TYPE_CHECKING:
-    import apsw
-    import numpy as np
-    from numpy.typing import NDArray
-
     from recollect.store.protocols import Vector
 
 _MODEL: Final = "SELECT id, size FROM model WHERE tenant = ? AND name = ?"
