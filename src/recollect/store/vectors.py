@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recollect.errors import ConfigError
 
-if TYPE_CHECKING:
-    from recollect.store.protocols import Positions, Vector
-
+Vector: TypeAlias = NDArray[np.float32] | NDArray[np.int8]
+Positions: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 _MOST: Final = 65_536
 

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Callable, Mapping
 from itertools import chain
 from struct import pack
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,7 @@ from recollect.store.values import ANY, Filter
 from recollect.store.vectors import check_length
 from recollect.types import Scope
 
-if TYPE_CHECKING:
-    Row = NDArray[np.float32]
+Row: TypeAlias = NDArray[np.float32]
 
 MOST_NUMBERS: Final = 16_000
 """The longest vector pgvector takes."""

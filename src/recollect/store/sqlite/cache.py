@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import apsw
 import numpy as np
@@ -19,8 +19,7 @@ from recollect.store.sqlite.signs import closest, sign_words, signs, worth_readi
 from recollect.store.sqlite.vectors import Owned
 from recollect.store.values import Filter
 
-if TYPE_CHECKING:
-    Scored: TypeAlias = tuple[NDArray[np.float32], NDArray[np.int64]]
+Scored: TypeAlias = tuple[NDArray[np.float32], NDArray[np.int64]]
 
 LIMIT: Final = 256 * 2**20
 """Bytes of vectors kept in memory. Of an owner with more than that, only the signs are kept."""

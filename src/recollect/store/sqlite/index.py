@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import apsw
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from recollect.largest import largest
 from recollect.store import checks, codec
 from recollect.store.sqlite import scopes
-from recollect.store.sqlite.cache import VectorCache, VectorQuery
+from recollect.store.sqlite.cache import Scored, VectorCache, VectorQuery
 from recollect.store.sqlite.change import Change
 from recollect.store.sqlite.database import Database
 from recollect.store.sqlite.items import bare_items_at, items_at, names_at, put_item, remove_items
@@ -30,13 +30,9 @@ from recollect.store.sqlite.vectors import (
     vectors_at,
 )
 from recollect.store.values import ANY, MESSAGE, Filter, Item, Match
-from recollect.store.vectors import checked, direction, positions
+from recollect.store.vectors import Positions, Vector, checked, direction, positions
 from recollect.store.words import query_words
 from recollect.types import Scope, check_id
-
-if TYPE_CHECKING:
-    from recollect.store.protocols import Positions, Vector
-    from recollect.store.sqlite.cache import Scored
 
 _BY_ID: Final = {
     True: scopes.by_scope(
