@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
 
 SPREAD = 8
 """How many groups there are for each number wanted. The more there are, the fewer other numbers are returned too."""
@@ -21,8 +20,6 @@ def largest(values: NDArray[Any], count: int) -> NDArray[np.intp]:
     Of many numbers, only the maxima of groups are sorted: at least `count` numbers are as large as the `count`-th
     largest maximum.
     """
-    import numpy as np
-
     groups = SPREAD * count
     if count >= len(values):
         return np.arange(len(values))

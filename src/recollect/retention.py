@@ -195,8 +195,9 @@ def _at(entry: Entry) -> datetime:
 def _when(record: Record) -> datetime:
     """When something was said, if the record has that, else when it was recorded."""
     told = record.value.get("at") if isinstance(record.value, Mapping) else None
-    with suppress(ValueError, TypeError):  # what is no time, or not there
-        return with_zone(datetime.fromisoformat(told))
+    if isinstance(told, str):
+        with suppress(ValueError):
+            return with_zone(datetime.fromisoformat(told))
     return record.recorded_at or _LONG_AGO
 
 

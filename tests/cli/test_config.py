@@ -114,7 +114,7 @@ def test_a_model_of_sentence_transformers_runs_where_the_settings_say(
         asked.append((name, device))
         return HashingEmbedder(64)
 
-    monkeypatch.setattr("recollect.embed.names.SentenceTransformersEmbedder", model)
+    monkeypatch.setattr("recollect.embed.sentence_transformers.SentenceTransformersEmbedder", model)
     monkeypatch.setenv("RECOLLECT_EMBEDDER", "sentence-transformers:some/model")
     (home / ".env").write_text("EMBEDDINGS_DEVICE=cuda\n")
     for command in (["search", "sister"], ["reindex"]):

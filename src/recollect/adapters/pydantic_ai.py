@@ -10,7 +10,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from recollect.aio import done
 from recollect.errors import ConfigError, MissingExtra
@@ -23,7 +23,7 @@ from recollect.types import Image, Message, Opaque, Part, Role, Text, Thinking, 
 
 try:
     from pydantic import TypeAdapter
-    from pydantic_ai.capabilities.abstract import AbstractCapability
+    from pydantic_ai.capabilities.abstract import AbstractCapability, WrapRunHandler
     from pydantic_ai.exceptions import RetryModelRequest
     from pydantic_ai.messages import (
         BinaryContent,
@@ -44,14 +44,11 @@ try:
         UserContent,
         UserPromptPart,
     )
-except ImportError as error:
-    raise MissingExtra("pydantic-ai-slim", "pydantic-ai", "memory for Pydantic AI") from error
-
-if TYPE_CHECKING:
-    from pydantic_ai.capabilities.abstract import WrapRunHandler
     from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
     from pydantic_ai.run import AgentRunResult
     from pydantic_ai.tools import RunContext
+except ImportError as error:
+    raise MissingExtra("pydantic-ai-slim", "pydantic-ai", "memory for Pydantic AI") from error
 
 SHAPE: Final = "pydantic-ai"
 Prompt: TypeAlias = str | Sequence[UserContent]

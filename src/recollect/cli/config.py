@@ -11,6 +11,7 @@ import typer
 from recollect import settings
 from recollect.cli.shell import EMBEDDER, INDEX, Json, User, Where, login, model_wanted, telling_errors, told, variable
 from recollect.cli.terminal import SHORT, machine, out, say
+from recollect.data_folder import data_dir
 
 INDENT: Final = " " * 4
 FROM: Final = {"COMMANDLINE": "given", "ENVIRONMENT": "the environment"}
@@ -40,8 +41,6 @@ def config(called: typer.Context, store: Where = None, user: User = None, as_jso
 
     Example: RECOLLECT_CONTEXT_BUDGET=16000 recollect config --json
     """
-    from recollect.data_folder import data_dir
-
     with telling_errors():
         places = settings.places()
         in_force = settings.load()

@@ -22,6 +22,7 @@ import typer
 from recollect import settings
 from recollect import store as stores
 from recollect.cli.terminal import note, tell
+from recollect.data_folder import data_dir, made_data_dir
 from recollect.errors import ConfigError, NotFound, RecollectError
 from recollect.types import in_local_zone
 
@@ -169,8 +170,6 @@ _PASSWORD: Final = re.compile(r"(//[^:/@]*:).*(?=@)|(password=)('[^']*'|[^&\s]+)
 
 def address(where: str | None) -> str:
     """The store that was named, else the file in the data folder."""
-    from recollect.data_folder import data_dir
-
     return where or str(data_dir() / "memory.db")
 
 
@@ -250,8 +249,6 @@ def telling_errors() -> Iterator[None]:
 @contextmanager
 def opened(where: str | None, must_exist: bool = True) -> Iterator[stores.Store]:
     """The store, open for the length of the block; errors are printed as by `telling_errors`."""
-    from recollect.data_folder import made_data_dir
-
     with telling_errors():
         url = address(where)
         if (file := _file(url)) is not None:

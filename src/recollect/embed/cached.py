@@ -6,17 +6,15 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from recollect.arguments import check_given
 from recollect.embed.embedder import Embedder, Kind, readable, unit
 from recollect.errors import BadReply, ConfigError, ModelUnavailable, RecollectError
 from recollect.recent import that_forgets
 from recollect.traces import span
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 ENTRY_BYTES = 300
 """How many bytes an entry takes besides its numbers: key, array object, dict slot."""
@@ -46,8 +44,6 @@ class CachedEmbedder:
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> NDArray[np.float32]:
         """One unit vector per text, in order; the inner embedder makes only those that are not cached."""
-        import numpy as np
-
         check_given(texts=(texts, not isinstance(texts, str), "a list of texts"))
         if not texts:
             return self._asked([], kind)
@@ -69,8 +65,6 @@ class CachedEmbedder:
 
     def _asked(self, texts: list[str], kind: Kind) -> NDArray[np.float32]:
         """The inner embedder's vectors. If it fails in any way, raises a ModelError."""
-        import numpy as np
-
         try:
             found = np.asarray(self.inner.embed(texts, kind), np.float32)
         except RecollectError:

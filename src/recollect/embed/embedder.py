@@ -1,4 +1,4 @@
-"""What an embedder is: it takes a batch of texts and returns one float32 unit vector for each."""
+"""What an embedder is, which gives a unit vector for each text, and a reranker, which scores texts for a question."""
 
 from __future__ import annotations
 
@@ -28,6 +28,18 @@ class Embedder(Protocol):
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> NDArray[np.float32]:
         """One unit vector per text, in order: an array of shape (len(texts), dimension)."""
+
+
+@runtime_checkable
+class Reranker(Protocol):
+    """Reads a query and a text together, and scores how well the text answers it. Safe to call from many threads."""
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One score per text, in order; the higher, the better the text answers the query."""
 
 
 def readable(text: str) -> str:

@@ -7,15 +7,13 @@ import unicodedata
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from recollect.embed.embedder import Kind, unit
 from recollect.embed.style import Style
 from recollect.errors import ConfigError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 WORD, PIECE = 1.0, 0.3
 _PLAIN = Style()
@@ -32,8 +30,6 @@ class HashingEmbedder:
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> NDArray[np.float32]:
         """One unit vector per text, in order; `kind` makes no difference."""
-        import numpy as np
-
         rows = np.zeros((len(texts), self.dimension), np.float32)
         for row, text in zip(rows, _PLAIN.prefixed(texts, kind), strict=True):
             for (feature, weight), count in Counter(_features(text)).items():

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from recollect.embed.embedder import Kind, unit
 from recollect.embed.style import style_of
 from recollect.errors import BadReply
 from recollect.http import OPENAI, RETRIES, Endpoint, Retries
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 MAX_BYTES = 8_000
 """Only this much of a text is sent: tokenizers make at most one token of a byte, and OpenAI takes 8,191 tokens."""
@@ -42,8 +41,6 @@ class HttpEmbedder:
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> NDArray[np.float32]:
         """One unit vector per text, in order."""
-        import numpy as np
-
         if not texts:
             return np.empty((0, self.dimension), np.float32)
         prepared = [_cut(text) or " " for text in self._style.prefixed(texts, kind)]
@@ -80,8 +77,6 @@ def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
 
 def _vectors(name: str, reply: Any, count: int) -> NDArray[np.float32]:
     """The vectors in a reply, in the order of the texts; BadReply if something is wrong with it."""
-    import numpy as np
-
     try:
         data = reply["data"]
         placed = {item.get("index", place): item["embedding"] for place, item in enumerate(data)}

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from recollect.embed.embedder import Embedder
-from recollect.embed.hashing import HashingEmbedder
-from recollect.embed.http import HttpEmbedder
-from recollect.embed.onnx import OnnxEmbedder
-from recollect.embed.rerank import OnnxReranker, Reranker
-from recollect.embed.sentence_transformers import SentenceTransformersEmbedder
+from recollect.embed.embedder import Embedder, Reranker
 from recollect.errors import ConfigError
 
 DEFAULT, DEFAULT_RERANKER = "e5-small-v2", "ms-marco-MiniLM-L-12-v2"
 TORCH = "sentence-transformers"
 NONE = "none"
+PROVIDERS = ("onnx", "openai", TORCH, "hash")
 _log = logging.getLogger("recollect.embed")
 
 
@@ -31,12 +26,23 @@ def open(name: str = "auto", *, device: str | None = None) -> Embedder | None:
         return _local_default()
     if name == NONE:
         return None
-    provider, model = _parts(name)
-    return SentenceTransformersEmbedder(model, device) if provider == TORCH else _PROVIDERS[provider](model)
+    match _parts(name):
+        case "onnx", model:
+            return _onnx(model)
+        case "hash", model:
+            return _hashing(model)
+        case "openai", model:
+            from recollect.embed.http import HttpEmbedder
+
+            return HttpEmbedder(model)
+        case _, model:
+            from recollect.embed.sentence_transformers import SentenceTransformersEmbedder
+
+            return SentenceTransformersEmbedder(model, device)
 
 
 def check(name: str) -> None:
-    """Raises ConfigError if there is no embedder of that name; loads nothing."""
+    """Raises ConfigError if there is no embedder of that name; loads no model."""
     if name not in ("auto", NONE):
         provider, model = _parts(name)
         if provider == "onnx" and not (folder := _folder(model)).is_dir():
@@ -47,14 +53,16 @@ def check(name: str) -> None:
 
 def _parts(name: str) -> tuple[str, str]:
     provider, _, model = name.partition(":")
-    if provider not in _PROVIDERS or not model:
-        known = ", ".join(f"'{p}:…'" for p in _PROVIDERS)
+    if provider not in PROVIDERS or not model:
+        known = ", ".join(f"'{p}:…'" for p in PROVIDERS)
         raise ConfigError(f"embedder {name!r} is not known: use 'auto', '{NONE}' or one of {known}")
     return provider, model
 
 
 def open_reranker(name: str = DEFAULT_RERANKER) -> Reranker:
     """Open the cross-encoder of that name, if it was pulled, or the one in that folder."""
+    from recollect.embed.onnx import OnnxReranker
+
     return OnnxReranker(_folder(name))
 
 
@@ -79,6 +87,8 @@ def _say_once(problem: str) -> None:
 
 
 def _onnx(model: str) -> Embedder:
+    from recollect.embed.onnx import OnnxEmbedder
+
     return OnnxEmbedder(_folder(model), f"onnx:{model}" if _known(model) else None)
 
 
@@ -96,14 +106,8 @@ def _known(model: str) -> Path | None:
 
 
 def _hashing(dimension: str) -> Embedder:
+    from recollect.embed.hashing import HashingEmbedder
+
     if not dimension.isdecimal():
         raise ConfigError(f"'hash:{dimension}' is not known: give a number of dimensions, as in 'hash:256'")
     return HashingEmbedder(int(dimension))
-
-
-_PROVIDERS: dict[str, Callable[[str], Embedder]] = {
-    "onnx": _onnx,
-    "openai": HttpEmbedder,
-    TORCH: SentenceTransformersEmbedder,
-    "hash": _hashing,
-}

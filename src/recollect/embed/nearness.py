@@ -7,14 +7,12 @@ do with each other are measured once for each model; one standard deviation abov
 from __future__ import annotations
 
 from time import perf_counter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recollect.embed.embedder import Embedder
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 UNRELATED: Final = (
     ("How do I reset my password?", "Oslo is the largest city of Norway, at the head of a long fjord."),

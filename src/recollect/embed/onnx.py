@@ -11,15 +11,14 @@ import os
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from recollect.embed.embedder import Kind, unit
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.embed.embedder import Kind, readable, unit
 from recollect.embed.style import CHARS_A_TOKEN, Style, style_in
 from recollect.errors import ConfigError, MissingExtra, ModelUnavailable
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 MAX_TOKENS, MAX_THREADS = 512, 4
 
@@ -46,8 +45,6 @@ class OnnxModel:
 
     def run(self, text: str, pair: str | None = None) -> NDArray[np.float32]:
         """The model's first output for one text or for a pair of texts, without the batch axis."""
-        import numpy as np
-
         longest = CHARS_A_TOKEN * self.max_tokens
         encoded = self._tokenizer.encode(text[:longest], None if pair is None else pair[:longest])
         fed = {"input_ids": encoded.ids, "attention_mask": encoded.attention_mask, "token_type_ids": encoded.type_ids}
@@ -101,8 +98,6 @@ class OnnxEmbedder:
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> NDArray[np.float32]:
         """One unit vector per text, in order."""
-        import numpy as np
-
         if not texts:
             return np.empty((0, self.dimension), np.float32)
         prefixed = self._style.prefixed(texts, kind)
@@ -113,6 +108,19 @@ class OnnxEmbedder:
             return tokens
         pooled: NDArray[np.float32] = tokens[0] if self._style.pooling == "cls" else tokens.mean(axis=0)
         return pooled
+
+
+class OnnxReranker:
+    """A cross-encoder in an ONNX folder. Its scores are logits; each is independent of the other texts."""
+
+    def __init__(self, folder: Path) -> None:
+        self._model = OnnxModel(folder, style_in(folder).max_tokens)
+        self.name = f"onnx:{folder.resolve().name}"
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One logit per text, in order."""
+        asked = readable(query)
+        return np.array([self._model.run(asked, readable(text))[0] for text in texts], np.float32)
 
 
 def _digest(folder: Path, style: Style) -> str:

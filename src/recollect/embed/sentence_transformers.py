@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from recollect.embed.embedder import Kind, unit
 from recollect.embed.style import style_of
 from recollect.errors import ModelUnavailable
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 class SentenceTransformersEmbedder:
@@ -39,8 +37,6 @@ class SentenceTransformersEmbedder:
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> NDArray[np.float32]:
         """One unit vector per text, in order."""
-        import numpy as np
-
         if not texts:
             return np.empty((0, self.dimension), np.float32)
         prefixed = self._style.prefixed(texts, kind)

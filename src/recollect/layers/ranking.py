@@ -9,9 +9,10 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recollect.embed import Embedder
 from recollect.embed.nearness import Nearness
@@ -41,9 +42,6 @@ from recollect.layers.columns import PASSAGE, Columns
 from recollect.store import ANY, MESSAGE, Filter, Store
 from recollect.store.words import COMMON, is_foreign, query_words
 from recollect.types import Scope
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 log = logging.getLogger("recollect")
 

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from recollect.errors import ConfigError
 from recollect.http import ANTHROPIC, OPENAI, RETRIES, Endpoint, Retries, sign_for_anthropic
+from recollect.llm import local
 from recollect.llm.anthropic import Anthropic
 from recollect.llm.model import ChatModel
 from recollect.llm.ollama import CONTEXT, Ollama
@@ -36,8 +37,6 @@ def open(name: str, *, url: str | None = None, context: int | None = None, retri
         case "ollama":
             return _ollama(name, model, url, context or CONTEXT, retries)
         case "local":
-            from recollect.llm import local
-
             return local.local_model(model, context or local.CONTEXT, retries)
     raise ConfigError(f"model {name!r} is not known: use a name like {', '.join(EXAMPLES)}")
 
@@ -46,8 +45,6 @@ def check(name: str) -> None:
     """Raise ConfigError if no model has that name, and ModelUnavailable if its key is missing. Nothing is started."""
     provider, _, model = name.partition(":")
     if provider == "local" and model:
-        from recollect.llm import local
-
         local.file(model)
     elif isinstance(found := open(name), RemoteModel):
         found.check()

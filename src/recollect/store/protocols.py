@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias
 
 from recollect.store.values import (
@@ -36,13 +37,10 @@ from recollect.store.values import (
 from recollect.types import Message, Scope
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import numpy as np
     from numpy.typing import NDArray
 
-    Vector: TypeAlias = NDArray[np.float32] | NDArray[np.int8]
-    Positions: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64]]
+    from recollect.store.vectors import Positions, Vector
 
 Clock: TypeAlias = Callable[[], datetime]
 Durability: TypeAlias = Literal["full", "normal"]

@@ -1,27 +1,24 @@
-"""Vectors as numpy arrays. numpy is loaded at first use."""
+"""Vectors as numpy arrays."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from recollect.errors import ConfigError
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from recollect.store.protocols import Positions, Vector
-
+Vector: TypeAlias = NDArray[np.float32] | NDArray[np.int8]
+Positions: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 _MOST: Final = 65_536
 
 
 def checked(vector: Any) -> Vector:
     """The vector as a float32 or int8 row; ConfigError if it is not a row of numbers, or has no direction."""
-    import numpy as np
-
     row = np.asarray(vector)
     if row.dtype != np.int8:
         row = row.astype(np.float32)
@@ -34,8 +31,6 @@ def checked(vector: Any) -> Vector:
 
 def unit(rows: Vector) -> NDArray[np.float32]:
     """The vectors scaled to length one."""
-    import numpy as np
-
     wide = rows.astype(np.float32, copy=False)
     lengths = np.sqrt(np.square(wide).sum(axis=-1, keepdims=True))
     directions: NDArray[np.float32] = (wide / np.maximum(lengths, np.float32(1e-30))).astype(np.float32, copy=False)
@@ -44,8 +39,6 @@ def unit(rows: Vector) -> NDArray[np.float32]:
 
 def direction(vector: Any) -> NDArray[np.float32]:
     """One vector, checked, scaled to length one."""
-    import numpy as np
-
     row = np.asarray(vector, np.float32)
     length = math.sqrt(row.dot(row)) if row.ndim == 1 and row.size <= _MOST else 0.0
     return row / np.float32(length) if 0 < length < math.inf else unit(checked(vector))
@@ -53,8 +46,6 @@ def direction(vector: Any) -> NDArray[np.float32]:
 
 def positions(found: Iterable[tuple[int, float]]) -> Positions:
     """Positions and their cosines as two arrays."""
-    import numpy as np
-
     pairs = list(found)
     return np.array([pair[0] for pair in pairs], np.int64), np.array([pair[1] for pair in pairs], np.float64)
 

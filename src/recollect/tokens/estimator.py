@@ -12,6 +12,7 @@ import re
 from functools import cache
 from itertools import filterfalse
 from operator import mul, ne
+from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 from recollect.errors import ConfigError
@@ -85,8 +86,6 @@ has_single: Final = re.compile(rb"[\xe2-\xef]").search
 @cache
 def known() -> tuple[frozenset[bytes], dict[int, str]]:
     """The words and signs that are one token, and a table that replaces single characters that are one by `-`."""
-    from pathlib import Path
-
     words, signs, characters = Path(__file__).with_name("known.txt").read_bytes().split(b"\n\n")
     single = characters.decode().replace("\n", "")
     return frozenset([*words.split(), *words.title().split(), *signs.split()]), dict.fromkeys(map(ord, single), "-")

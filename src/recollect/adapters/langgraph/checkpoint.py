@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
     WRITES_IDX_MAP,
     BaseCheckpointSaver,
@@ -17,6 +18,7 @@ from langgraph.checkpoint.base import (
     get_checkpoint_id,
     get_checkpoint_metadata,
 )
+from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from recollect.adapters.langgraph.threads import Step, Thread, Write
 from recollect.aio import on_thread
@@ -25,10 +27,6 @@ from recollect.errors import ConfigError
 from recollect.memory import Memory
 from recollect.recent import Recent
 from recollect.types import Scope
-
-if TYPE_CHECKING:
-    from langchain_core.runnables import RunnableConfig
-    from langgraph.checkpoint.serde.base import SerializerProtocol
 
 MOST_SEEN: Final = 10_000
 """How many threads' newest steps are remembered."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from langchain.agents.middleware.types import AgentMiddleware, ModelRequest, ModelResponse
+from langchain_core.messages import AnyMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.config import get_config
 
@@ -14,9 +15,6 @@ from recollect.aio import done
 from recollect.errors import ConfigError
 from recollect.history import Asking, Histories, History, Sent
 from recollect.memory import Memory
-
-if TYPE_CHECKING:
-    from langchain_core.messages import AnyMessage
 
 
 class RecollectMiddleware(AgentMiddleware[Any, Any, Any]):

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
+import numpy as np
 from langgraph.store.base import (
     BaseStore,
     GetOp,
@@ -27,6 +28,7 @@ from langgraph.store.base import (
     ensure_embeddings,
     get_text_at_path,
 )
+from numpy.typing import NDArray
 
 from recollect.arguments import MAX_WHOLE, check_given
 from recollect.errors import ConfigError
@@ -36,10 +38,6 @@ from recollect.store import Filter, Match, Record
 from recollect.store import Item as Indexed
 from recollect.store.codec import id_of
 from recollect.types import Scope
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 KIND: Final = "langgraph item"
 REFRESH_AFTER: Final = 0.1
@@ -210,8 +208,6 @@ class _Meaning:
 def _meaning(index: IndexConfig | None, memory: Memory) -> _Meaning | None:
     """The embedder that `index` names, else the memory's own."""
     if index and index.get("embed"):
-        import numpy as np
-
         given = ensure_embeddings(index["embed"])
         return _Meaning(
             f"langgraph:{index['dims']}",

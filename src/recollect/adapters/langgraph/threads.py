@@ -11,16 +11,14 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from langgraph.checkpoint.base import writes_sort_key
+from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from recollect.recent import Recent
 from recollect.store import Record, Store
 from recollect.types import Scope
-
-if TYPE_CHECKING:
-    from langgraph.checkpoint.serde.base import SerializerProtocol
 
 STEP: Final = "checkpoint"
 VALUE: Final = "checkpoint value"

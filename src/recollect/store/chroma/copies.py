@@ -9,7 +9,10 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from recollect.errors import ConfigError, MissingExtra, StoreUnavailable
 from recollect.http import parted
@@ -25,11 +28,7 @@ try:
 except ImportError as error:
     raise MissingExtra("chromadb", "chroma", "an index in Chroma") from error
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Row = NDArray[np.float32]
+Row: TypeAlias = NDArray[np.float32]
 
 PAGE: Final = 1_000
 _PREFIX: Final = "recollect-"

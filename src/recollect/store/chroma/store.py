@@ -7,21 +7,18 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from recollect.errors import StoreError
 from recollect.store import checks
 from recollect.store.chroma.copies import Copies, passing
 from recollect.store.protocols import Index, Log, Progress, Store
 from recollect.store.values import ANY, Erased, Filter, Finding, Item, Match
-from recollect.store.vectors import check_length, direction, positions
+from recollect.store.vectors import Positions, Vector, check_length, direction, positions
 from recollect.types import Scope
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from recollect.store.protocols import Positions, Vector
 
 _Scored: TypeAlias = tuple[float, int, Item]
 """An item with its cosine and position."""

@@ -7,16 +7,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import sha256
 from itertools import count, islice
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import psycopg
 import psycopg_pool
+from psycopg.pq.abc import PGresult
 
 from recollect.store.postgres import alive, errors
 from recollect.store.postgres.exchange import Sent, Statement, Values, exchange, failure, statement
-
-if TYPE_CHECKING:
-    from psycopg.pq.abc import PGresult
 
 _Key: TypeAlias = tuple[bytes, tuple[int, ...]]
 _DONE: Final = psycopg.pq.ExecStatus.COMMAND_OK

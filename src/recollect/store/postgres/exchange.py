@@ -10,12 +10,10 @@ import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import lru_cache
 from struct import pack
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import psycopg
-
-if TYPE_CHECKING:
-    from psycopg.pq.abc import PGconn, PGresult
+from psycopg.pq.abc import PGconn, PGresult
 
 Values: TypeAlias = Sequence[Any] | Mapping[str, Any]
 

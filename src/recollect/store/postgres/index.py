@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from recollect.store import checks, codec
 from recollect.store.postgres.connection import Connection
@@ -14,15 +17,9 @@ from recollect.store.postgres.keys import inside, key, keys, known_key
 from recollect.store.postgres.search import keywords, matches
 from recollect.store.postgres.vectors import NAMED, PLACED, ByteVectors, PgVectors
 from recollect.store.values import ANY, Filter, Item, Match
-from recollect.store.vectors import direction, positions
+from recollect.store.vectors import Positions, Vector, direction, positions
 from recollect.store.words import words
 from recollect.types import Scope, check_id
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from recollect.store.protocols import Positions, Vector
 
 _POSITIONS: Final = "SELECT nextval('recollect.positions') FROM generate_series(1, %s)"
 _THESE: Final = "AND (kind, id) IN (SELECT * FROM unnest(%(kinds)s::text[], %(ids)s::text[]))"

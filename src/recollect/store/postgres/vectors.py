@@ -6,7 +6,10 @@ import heapq
 from collections.abc import Callable, Mapping
 from itertools import chain
 from struct import pack
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from recollect.errors import ConfigError
 from recollect.store.postgres.connection import Connection
@@ -17,11 +20,7 @@ from recollect.store.values import ANY, Filter
 from recollect.store.vectors import check_length
 from recollect.types import Scope
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Row = NDArray[np.float32]
+Row: TypeAlias = NDArray[np.float32]
 
 MOST_NUMBERS: Final = 16_000
 """The longest vector pgvector takes."""
@@ -111,8 +110,6 @@ class PgVectors:
 
     def read(self, data: bytes) -> Row:
         """The vector in a column's bytes; pgvector puts two 2-byte numbers before it."""
-        import numpy as np
-
         return np.frombuffer(data, ">f4", offset=4).astype(np.float32)
 
     def _is_large(self, db: Connection, tenant: str, model: str) -> bool:
@@ -142,14 +139,10 @@ class ByteVectors:
         return db.ask(" ".join((_GIVEN, wanted)), known | found)
 
     def read(self, data: bytes) -> Row:
-        import numpy as np
-
         return np.frombuffer(data, "<f4").astype(np.float32)
 
 
 def _compared(db: Connection, query: str, known: dict[str, Any], asked: Row, k: int) -> list[tuple[float, int]]:
-    import numpy as np
-
     best: list[tuple[float, int]] = []
     db.send()
     with db.cursor("compared", binary=True) as cursor:

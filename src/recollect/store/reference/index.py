@@ -7,21 +7,17 @@ import heapq
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from recollect.recent import remembered
 from recollect.store import checks, codec
 from recollect.store.reference.state import ItemKey, State, Tables
 from recollect.store.values import ANY, Filter, Item, Match
-from recollect.store.vectors import check_length, checked, direction, positions, unit
+from recollect.store.vectors import Positions, Vector, check_length, checked, direction, positions, unit
 from recollect.store.words import query_words, words
 from recollect.types import Scope, check_id
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from recollect.store.protocols import Positions, Vector
 
 
 class ReferenceIndex:

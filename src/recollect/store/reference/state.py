@@ -7,16 +7,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from recollect.frozen import FrozenDict
 from recollect.store.checks import check_open
 from recollect.store.protocols import Clock
 from recollect.store.values import Item, Job, Record
+from recollect.store.vectors import Vector
 from recollect.types import Message, Scope
-
-if TYPE_CHECKING:
-    from recollect.store.protocols import Vector
 
 
 @dataclass(frozen=True, slots=True)

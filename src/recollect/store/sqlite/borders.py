@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    import apsw
+import apsw
 
 _MAIN: Final = b"0"
 """The prefix of words in the table of borders, which could also have entries of other kinds."""

@@ -8,19 +8,18 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
 
 from recollect.store.sqlite.rows import Rows, empty, fill, numbers
 from recollect.store.sqlite.signs import closest, sign_words, signs, worth_reading
 from recollect.store.sqlite.vectors import Owned
 from recollect.store.values import Filter
 
-if TYPE_CHECKING:
-    import apsw
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Scored: TypeAlias = tuple[NDArray[np.float32], NDArray[np.int64]]
+Scored: TypeAlias = tuple[NDArray[np.float32], NDArray[np.int64]]
 
 LIMIT: Final = 256 * 2**20
 """Bytes of vectors kept in memory. Of an owner with more than that, only the signs are kept."""
@@ -149,8 +148,6 @@ def _scored(rows: Rows, asked: VectorQuery) -> Scored:
 
 def _near(db: apsw.Connection, rows: Rows, held: _Held, asked: VectorQuery) -> Scored:
     """The cosines of the rows whose signs are most alike. A connection that sees an older moment may lack some rows."""
-    import numpy as np
-
     lean = asked.direction if held.mean is None else asked.direction - held.mean
     places = closest(rows.bits, lean, rows.kept(asked.only, asked.where), asked.k)
     if held.vectors:
@@ -164,8 +161,6 @@ def _near(db: apsw.Connection, rows: Rows, held: _Held, asked: VectorQuery) -> S
 
 def _cosines(directions: NDArray[np.float32], asked: NDArray[np.float32]) -> NDArray[np.float32]:
     """The cosines, computed by one thread: the threads of `@` make it twenty times slower on a busy processor."""
-    import numpy as np
-
     cosines: NDArray[np.float32] = np.vecdot(directions, asked)
     return cosines
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import apsw
 
 from recollect.errors import StoreError
 from recollect.store import codec
 from recollect.store.sqlite import scopes
 from recollect.store.values import Finding
-
-if TYPE_CHECKING:
-    import apsw
 
 _HEADS: Final = scopes.by_scope(
     "SELECT scope.id, tenant, user, scope.session, seq, hash, position, messages, session.tokens, first, last"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import apsw
 
 from recollect.store import checks
 from recollect.store.sqlite import scopes
@@ -14,9 +16,6 @@ from recollect.store.sqlite.keywords import remove_words
 from recollect.store.sqlite.vectors import remove_vectors
 from recollect.store.values import MESSAGE, Erasable, Erased, Learned
 from recollect.types import Scope
-
-if TYPE_CHECKING:
-    import apsw
 
 _ALL: Final = scopes.by_scope(
     "SELECT <fields> FROM message JOIN scope ON scope.id = message.session WHERE message.session <scope>"

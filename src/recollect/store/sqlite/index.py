@@ -5,12 +5,16 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
 
 from recollect.largest import largest
 from recollect.store import checks, codec
 from recollect.store.sqlite import scopes
-from recollect.store.sqlite.cache import VectorCache, VectorQuery
+from recollect.store.sqlite.cache import Scored, VectorCache, VectorQuery
 from recollect.store.sqlite.change import Change
 from recollect.store.sqlite.database import Database
 from recollect.store.sqlite.items import bare_items_at, items_at, names_at, put_item, remove_items
@@ -26,17 +30,9 @@ from recollect.store.sqlite.vectors import (
     vectors_at,
 )
 from recollect.store.values import ANY, MESSAGE, Filter, Item, Match
-from recollect.store.vectors import checked, direction, positions
+from recollect.store.vectors import Positions, Vector, checked, direction, positions
 from recollect.store.words import query_words
 from recollect.types import Scope, check_id
-
-if TYPE_CHECKING:
-    import apsw
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from recollect.store.protocols import Positions, Vector
-    from recollect.store.sqlite.cache import Scored
 
 _BY_ID: Final = {
     True: scopes.by_scope(
@@ -245,8 +241,6 @@ def _passing(db: apsw.Connection, ranked: Iterable[tuple[int, float]], where: Fi
 
 
 def _joined(scored: list[Scored]) -> Scored:
-    import numpy as np
-
     if len(scored) == 1:
         return scored[0]
     cosines, places = zip((np.zeros(0, np.float32), np.zeros(0, np.int64)), *scored, strict=True)
@@ -255,8 +249,6 @@ def _joined(scored: list[Scored]) -> Scored:
 
 def _ordered(places: NDArray[np.int64], cosines: NDArray[Any], k: int | None = None) -> Positions:
     """The best k positions with their cosines, or all, best first; of equal ones the later first."""
-    import numpy as np
-
     order = np.lexsort((-places, -cosines))[:k]
     return places[order], cosines[order]
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import apsw
 
 from recollect.store import codec
 from recollect.store.sqlite import scopes
@@ -13,9 +15,6 @@ from recollect.store.sqlite.keywords import remove_words
 from recollect.store.sqlite.vectors import remove_vectors
 from recollect.store.values import MESSAGE, Item, item_of, tagged
 from recollect.types import Scope
-
-if TYPE_CHECKING:
-    import apsw
 
 _PUT: Final = "INSERT INTO item (position, scope, kind, id, at, role, check_sum, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _SOURCE: Final = "INSERT OR IGNORE INTO source (message, scope, position) VALUES (?, ?, ?)"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import apsw
 
 from recollect.store import checks, codec, queue
 from recollect.store.sqlite import scopes
@@ -12,9 +14,6 @@ from recollect.store.sqlite.change import Change
 from recollect.store.sqlite.database import Database
 from recollect.store.values import Job, JobState
 from recollect.types import Scope
-
-if TYPE_CHECKING:
-    import apsw
 
 _WAITING: Final = (
     "SELECT position FROM job WHERE scope = ? AND kind = ? AND key = ? AND state = 'waiting' AND key IS NOT NULL"

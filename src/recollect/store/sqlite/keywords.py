@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+import apsw
+
 from recollect.errors import StoreError
 from recollect.store import checks, codec, words
 from recollect.store.sqlite import scopes
@@ -18,8 +20,6 @@ from recollect.store.sqlite.scopes import Place
 from recollect.store.values import MESSAGE, Filter
 
 if TYPE_CHECKING:
-    import apsw
-
     from recollect.store.protocols import Progress
     from recollect.store.sqlite.change import Change
 

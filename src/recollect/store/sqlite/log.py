@@ -5,7 +5,9 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import apsw
 
 from recollect.arguments import MAX_WHOLE
 from recollect.errors import NotFound
@@ -20,9 +22,6 @@ from recollect.store.sqlite.erase import erase, would_erase
 from recollect.store.sqlite.jobs import enqueue
 from recollect.store.values import Entry, Erasable, Erased, Finding, Job, SessionStats, Spoken, tagged, taken_off
 from recollect.types import Message, Scope
-
-if TYPE_CHECKING:
-    import apsw
 
 _ROW: Final = "SELECT seq, position, id, body, tokens, hash, tags FROM message WHERE"
 _BY_ID: Final = f"{_ROW} id = ? AND session = ?"

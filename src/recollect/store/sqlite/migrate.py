@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import apsw
 
 from recollect.errors import MigrationError
 from recollect.store.steps import Migration, steps
-
-if TYPE_CHECKING:
-    import apsw
 
 APPLICATION: Final = 0x52434C54
 """Marks a file as ours."""

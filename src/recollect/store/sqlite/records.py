@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import apsw
 
 from recollect.recent import remembered
 from recollect.store import checks, codec, rules
@@ -15,9 +17,6 @@ from recollect.store.sqlite.erase import remove_records
 from recollect.store.sqlite.items import add_sources
 from recollect.store.values import Record, aware
 from recollect.types import Scope
-
-if TYPE_CHECKING:
-    import apsw
 
 _PUT: Final = "INSERT INTO record (position, scope, id, kind, key, check_sum, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _END: Final = "UPDATE record SET ended = ?, superseded_at = ?, superseded_by = ?, check_sum = ? WHERE position = ?"

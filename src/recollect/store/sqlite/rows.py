@@ -6,15 +6,14 @@ import functools
 import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from recollect.store import codec
 from recollect.store.values import Filter
 from recollect.store.vectors import unit
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 NEVER: Final = -(2**63)
 
@@ -82,8 +81,6 @@ def fill(room: Rows, start: int, rows: Sequence[Any]) -> int:
 
     The rows are (id, position, scope, kind, at, role, check_sum, data).
     """
-    import numpy as np
-
     whole = [row for row in rows if row[7] and codec.check_sum(row[7]) == row[6]]
     if not whole:
         return start
@@ -104,8 +101,6 @@ def _numbered(names: Sequence[str | None]) -> Iterable[int]:
 
 def numbers(data: Sequence[bytes], size: int) -> NDArray[np.float32]:
     """The vectors in these bytes."""
-    import numpy as np
-
     if all(len(each) == size * 4 for each in data):
         return np.frombuffer(b"".join(data), np.float32).reshape(-1, size)
     return np.array([floats(each, size) for each in data], np.float32)
@@ -113,16 +108,12 @@ def numbers(data: Sequence[bytes], size: int) -> NDArray[np.float32]:
 
 def floats(data: bytes, size: int) -> NDArray[np.float32]:
     """The vector in these bytes, which have either four bytes or one byte per number."""
-    import numpy as np
-
     kind = np.float32 if len(data) == size * 4 else np.int8
     return np.frombuffer(data, kind).astype(np.float32)
 
 
 def empty(count: int, size: int, words: int) -> Rows:
     """Room for `count` vectors of `size` numbers, with `words` words of signs each."""
-    import numpy as np
-
     vector, bits = np.empty((count, size), np.float32), np.empty((count, words), np.uint64, order="F")
     wide = [np.empty(count, np.int64) for _ in range(4)]
     narrow = [np.empty(count, np.int32) for _ in range(2)]

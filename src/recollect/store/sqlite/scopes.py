@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
+
+import apsw
 
 from recollect.errors import ConfigError
 from recollect.recent import remembered
 from recollect.store import codec
 from recollect.types import Scope
-
-if TYPE_CHECKING:
-    import apsw
 
 
 class Place(NamedTuple):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
 
 CANDIDATES, MORE = 800, 3
 """How many vectors are compared, and how many more for each that is wanted; see docs/benchmarks.md."""
@@ -22,8 +21,6 @@ _FAR: Final = 65_535
 
 def signs(directions: NDArray[np.float32], mean: NDArray[np.float32] | float = 0.0) -> NDArray[np.uint64]:
     """A row of bits for each vector, set where it is above the mean."""
-    import numpy as np
-
     rows, size = directions.shape
     packed = np.zeros((rows, sign_words(size) * 8), np.uint8)
     packed[:, : -(-size // 8)] = np.packbits(directions > mean, axis=1)
@@ -57,8 +54,6 @@ def worth_reading(
     bits: NDArray[np.uint64], asked: NDArray[np.float32], places: NDArray[np.intp], k: int
 ) -> NDArray[np.intp]:
     """The best of these indexes, with each sign weighted by the size of the number asked for at its place."""
-    import numpy as np
-
     order = np.argsort(_sums(_taken(bits, places), asked), kind="stable")
     return places[order[-READ - READ_MORE * k :]]
 
@@ -70,8 +65,6 @@ def _taken(bits: NDArray[np.uint64], places: NDArray[np.intp]) -> NDArray[np.uin
 
 def _sums(bits: NDArray[np.uint64], asked: NDArray[np.float32]) -> NDArray[np.float32]:
     """For each row the sum of the numbers asked for at its set bits, by a table lookup for each byte."""
-    import numpy as np
-
     octets = np.ascontiguousarray(bits).view(np.uint8)
     numbers = np.zeros((octets.shape[1], 8), np.float32)
     numbers.reshape(-1)[: len(asked)] = asked
@@ -82,8 +75,6 @@ def _sums(bits: NDArray[np.uint64], asked: NDArray[np.float32]) -> NDArray[np.fl
 
 def _unlike(bits: NDArray[np.uint64], like: NDArray[np.uint64]) -> NDArray[np.uint16]:
     """In how many bits each row differs, computed in blocks that fit the processor's cache."""
-    import numpy as np
-
     out = np.zeros(len(bits), np.uint16)
     differ, ones, few = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint8), np.empty(BLOCK, np.uint8)
     for start in range(0, len(bits), BLOCK):
@@ -98,8 +89,6 @@ def _unlike(bits: NDArray[np.uint64], like: NDArray[np.uint64]) -> NDArray[np.ui
 
 def _sum_up(out: NDArray[Any], few: NDArray[Any], ones: NDArray[Any], word: int, count: int) -> None:
     """Add up three words in bytes before adding them to `out`, because adding to its wider numbers is slower."""
-    import numpy as np
-
     if word % 3 == 0:
         few[:] = ones
     else:
@@ -110,8 +99,6 @@ def _sum_up(out: NDArray[Any], few: NDArray[Any], ones: NDArray[Any], word: int,
 
 def _smallest(unlike: NDArray[np.uint16], count: int) -> NDArray[np.intp]:
     """The indexes of about the `count` smallest; the limit is estimated from a sample if there are very many."""
-    import numpy as np
-
     if len(unlike) <= count:
         return np.flatnonzero(unlike < _FAR)
     sample = unlike[:: max(1, len(unlike) // 50_000)]

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
 
 from recollect.store import checks, codec
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.rows import floats
 from recollect.store.sqlite.scopes import Place
 from recollect.store.values import MESSAGE
-from recollect.store.vectors import check_length, unit
+from recollect.store.vectors import Vector, check_length, unit
 from recollect.types import Scope
-
-if TYPE_CHECKING:
-    import apsw
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from recollect.store.protocols import Vector
 
 _MODEL: Final = "SELECT id, size FROM model WHERE tenant = ? AND name = ?"
 _USED_MODEL: Final = " ".join((_MODEL, "AND EXISTS (SELECT 1 FROM vector WHERE vector.model = model.id)"))
