@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from itertools import combinations, islice
 from random import Random
@@ -69,8 +70,17 @@ def test_days_that_take_turns_in_a_session_count_as_often_as_they_are_written(
     moments = [said(f"m{n}", "a", n, START + timedelta(days=day), "Hi.") for n, day in enumerate(days)]
     random.shuffle(moments)
     taken, more = (sum(len(hit.message_ids) for hit in pack(moments, b, len, words, set())) for b in (budget, 9_999))
-    sizes = [sum(len(hit.text) + 1 for hit in pack(moments[:n], 9_999, len, words, set())) for n in range(more + 1)]
+    sizes = [sum(len(hit.text) + 2 for hit in pack(moments[:n], 9_999, len, words, set())) for n in range(more + 1)]
     assert taken == max(n for n, size in enumerate(sizes) if size <= budget)
+
+
+def test_the_end_of_a_line_is_one_token_with_the_sign_in_front_of_it() -> None:
+    def pieces(text: str) -> int:
+        return len(re.findall(r"\w+|\W+", text))
+
+    moments = [said(f"m{n}", "a", n, START, text) for n, text in enumerate(["Yes.", "No!", "Why?"])]
+    (whole,) = pack(moments, 9_999, pieces, words, set())
+    assert pack(moments, pieces(whole.text) + 1, pieces, words, set()) == [whole]
 
 
 @given(lists_of_moments(), st.integers(0, 300), st.integers(0, 120))

@@ -25,6 +25,8 @@ COMMON = frozenset(_COMMON.split())
         ("What do I pay there?", ["The gym Vertigo is full."], "What do I pay there? gym Vertigo full"),
         ("And where?", ["Our wedding cake broke."], "And where? Our wedding cake broke"),
         ("Where was it?", ["Great, thanks!", "Priya married."], "Where was it? Great thanks Priya married"),
+        ("Which hotel?", ["I flew to Porto."], "Which hotel? flew Porto"),
+        ("since when", ["My knee hurts."], "since when knee hurts"),
         ("Who is she?", ["We saw Ruth run home.", "We saw Nadia."], "Who is she? saw Ruth run home"),
     ],
 )
@@ -37,6 +39,8 @@ def test_it_is_what_the_user_spoke_of_last(question: str, said: Sequence[str], a
     [
         "When did Tom move?", "Does she like Tom?", "", "The heating is off", "What is the book that I read?",
         "Is there milk?", "How much in this year?", "Who works at IT?",
+        "Which car do we drive?", "What's new?", "How old am I?", "Whose birthday is next?", "Thanks!", "Why Oslo?",
+        "what cake recipe went well for Easter", "Welches Hotel?", "Which hotel? Never mind, sing me a song!",
         "What colour has the cover it lies under today?", f"When did she {'really ' * MAX_WORDS}move?",
     ],
 )  # fmt: skip

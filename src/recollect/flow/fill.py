@@ -210,10 +210,10 @@ class Fill:
         return offer(tokens, shown) if callable(offer) else offer
 
     def _title(self, name: str) -> int:
-        return self.count(heading(name)) + 1
+        return self.count(f"{heading(name)}\n")
 
     def _cost(self, candidate: Candidate) -> int:
-        return self.count(quoted(candidate)) + 1
+        return self.count(f"{quoted(candidate)}\n")
 
 
 def _texts(offered: Sequence[Candidate]) -> list[str]:

@@ -102,9 +102,11 @@ class _Packed:
     def _with(self, moment: Moment, day: str, line: str) -> int:
         """What everything would cost with one more line, its end, and the days that are written for it.
 
-        Each line of a message counts by itself: as one, they are no longer.
+        Each line of a message counts by itself: as one, they are no longer. The end of a line may be one token with the
+        sign in front of it; that of a hit is counted as one more.
         """
-        return self.used + self.count(line) + 1 + sum(self.count_day(one) + 1 for one in self._days(moment, day))
+        lines = sum(self.count_day(f"{one}\n") for one in self._days(moment, day)) + self.count(f"{line}\n")
+        return self.used + lines + (moment.session not in self.groups)
 
     def _days(self, moment: Moment, day: str) -> list[str]:
         """The days that a line adds: its own, if no line beside it has that; and that of the lines which it splits."""

@@ -1,4 +1,4 @@
-"""What a question means by "she", "it" or "there": in a conversation things are named once, and then asked about."""
+"""What a question means by "she" or "it", or leaves out ("Which hotel?"): things are named once, then asked about."""
 
 from __future__ import annotations
 
@@ -26,6 +26,13 @@ _THING: Final = re.compile(
     r"|\b(?:that|this|those|these)\W*$|^\W*(?:[Aa]nd|[Ww]hat about|[Hh]ow about)\b"
 )
 """Words for things named before; not "the book that I read", "is there", "in this year" or "the IT job"."""
+_BARE: Final = re.compile(
+    r"(?=.*\b(?:which|what|how|when|where|whom|whose|why)\b)"
+    r"(?:\b(?!(?:is|are|am|was|were|do|does|did|have|ha[sd]|can|could|will|would|shall|should|must|may|might|s|re|ll"
+    r"|i|my|we|our|you|your)\b)[a-z]+\W*){1,4}",
+    re.IGNORECASE,
+)
+"""A question of a few words without a verb: what "Which hotel?" or "Since when?" is about was said before."""
 _DATE: Final = re.compile(
     rf"{MONTH}|{WEEKDAY}|today|tonight|yesterday|tomorrow|ago|last|next|(?:day|week|weekend|month|year)s?",
     re.IGNORECASE,
@@ -34,7 +41,7 @@ _DATE: Final = re.compile(
 
 
 def with_what_it_means(question: str, said: Iterable[str], common: Collection[str]) -> str:
-    """The question and, where it has a pronoun and no name, the telling words of what the user said last.
+    """The question and, where it has a pronoun or no verb, and no name, the telling words of what the user said last.
 
     `said` is what the user said before, the newest first; `common` are words that tell nothing. As "Great, thanks!"
     says too little, messages are taken until there are a few words. A long one says too much: only names are
@@ -44,7 +51,8 @@ def with_what_it_means(question: str, said: Iterable[str], common: Collection[st
     if len(words) > MAX_WORDS or any(word[0].isupper() for word in _telling(words[1:], common)):
         return question
     person = _PERSON.search(question)
-    if not person and (len(_telling(words, common)) > FEW or not _THING.search(question)):
+    thing = _THING.search(question) or _BARE.fullmatch(question)
+    if not person and (len(_telling(words, common)) > FEW or not thing):
         return question
     meant: list[str] = []
     for text in islice(said, LOOK_BACK):

@@ -47,13 +47,16 @@ _ASKS_ASSISTANT: Final = re.compile(
 _OF_OWN: Final = re.compile(
     r"\b(?:my|mine|ours?|we|(?-i:us)|(?:did|have|had|was|am|were) i|(?<!how )do i)\b", re.IGNORECASE
 )
+_AUXILIARY: Final = (
+    r"(?:do|does|did|is|are|am|was|were|have|ha[sd]|can|could|should|would|will|must|might|may)(?:n['\u2019]t)?\b"
+)
 _SEVERAL: Final = re.compile(
     r"\b(?:how (?:many|often)|all|every|each|list|altogether|in total|so far)\b"
-    r"|\b(?:which|what) (?:(?:kinds?|types?|sorts?) of )?(?!(?:does|was|has)\b)\w+[^\Wsui]s\b"
-    r"|\b(?:which|what) \w+ \w+[^\Wsui]s (?:ha[sd]|have|did|do|does|are|were)\b",
+    rf"|\b(?:which|what) (?:(?:kinds?|types?|sorts?) of )?(?!{_AUXILIARY})(?:\w+ )?(?!{_AUXILIARY})\w+[^\Wsui]s"
+    rf"(?: (?:of|for|or|and)(?: \S+){{1,4}}?)? {_AUXILIARY}",
     re.IGNORECASE,
 )
-"""Words that ask for several things, the last of them a plural: "Which books have I read?"."""
+"""Words that ask for several things, the last of them a plural: "Which books have I read?", not "What comes next?"."""
 
 
 def asks_of_talk(question: str) -> bool:
