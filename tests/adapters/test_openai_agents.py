@@ -262,10 +262,13 @@ class TestRuns:
         asyncio.run(stream("How are you?"))
         assert [m.role for m in session.session.history()][-4:] == ["user", "assistant"] * 2
 
-    def test_of_two_runs_at_once_each_is_about_its_own_question(self, memory: Memory) -> None:
-        memory.session("spring", user="ada").add("user", "The ferry to Bergen leaves at nine.")
-        memory.session("summer", user="ada").add("user", "The fence was painted by Viktor.")
-        one, two = (RecollectSession(memory.session("trip", user="ada"), budget=2_000) for _ in range(2))
+    @pytest.mark.parametrize("shared", [True, False])
+    def test_of_two_runs_at_once_each_is_about_its_own_question(self, memory: Memory, shared: bool) -> None:
+        memory.session("ferry", user="ada").add("user", "The ferry to Bergen leaves at nine.")
+        for n in range(5):
+            memory.session(f"fence {n}", user="ada").add("user", f"Viktor painted fence {n}, that fence, {n} times.")
+        one = RecollectSession(memory.session("trip", user="ada"), budget=2_000)
+        two = one if shared else RecollectSession(memory.session("trip", user="ada"), budget=2_000)
 
         def sent(session: RecollectSession, given: list[Any]) -> list[Any]:
             data = CallModelData(ModelInputData(given, None), agent=Agent(name="x"), context=None)
