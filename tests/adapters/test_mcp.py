@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -60,14 +60,13 @@ def _listens(port: int) -> bool:
 @contextmanager
 def http(file: Path, **options: Any) -> Iterator[str]:
     """The server's address while it runs as a program."""
-    port = free_port()
-    given = json.dumps({"transport": "http", "port": port, **options})
-    process = subprocess.Popen([sys.executable, PROGRAM, str(file), given])
+    given = {"transport": "http", "port": free_port(), **options}
+    process = subprocess.Popen([sys.executable, PROGRAM, str(file), json.dumps(given)])
     try:
-        while not _listens(port):
+        while not _listens(given["port"]):
             with suppress(subprocess.TimeoutExpired):
                 pytest.fail(f"the server ended with {process.wait(0.05)}")
-        yield f"http://127.0.0.1:{port}/mcp"
+        yield f"http://127.0.0.1:{given['port']}/mcp"
     finally:
         process.terminate()
         process.wait(30)
@@ -139,6 +138,23 @@ def test_many_clients_at_once_and_a_restart_lose_nothing_and_what_comes_twice_is
         asyncio.run(asyncio.wait_for(add_all(url), 120))
     with http(tmp_path / "boxes.db") as url:
         with_client(url, look, mode="legacy")
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_a_client_over_http_does_not_notice_that_the_server_was_restarted(tmp_path: Path, mode: str) -> None:
+    port, running = free_port(), ExitStack()
+
+    def start() -> str:
+        return running.enter_context(http(tmp_path / "memory.db", port=port))
+
+    async def restart(client: Client) -> None:
+        running.close()
+        start()
+        kept = (await client.call_tool("add_memory", {"text": "I live in Oslo.", "id": "home"})).structured_content
+        assert kept["id"] == "home"
+
+    with running:
+        with_client(start(), restart, mode=mode)
 
 
 def test_over_http_with_a_token_nobody_comes_in_without_it(file: Path) -> None:

@@ -262,6 +262,32 @@ class TestRuns:
         asyncio.run(stream("How are you?"))
         assert [m.role for m in session.session.history()][-4:] == ["user", "assistant"] * 2
 
+    @pytest.mark.parametrize("shared", [True, False])
+    def test_of_two_runs_at_once_each_is_about_its_own_question(self, memory: Memory, shared: bool) -> None:
+        memory.session("ferry", user="ada").add("user", "The ferry to Bergen leaves at nine.")
+        for n in range(5):
+            memory.session(f"fence {n}", user="ada").add("user", f"Viktor painted fence {n}, that fence, {n} times.")
+        one = RecollectSession(memory.session("trip", user="ada"), budget=2_000)
+        two = one if shared else RecollectSession(memory.session("trip", user="ada"), budget=2_000)
+
+        def sent(session: RecollectSession, given: list[Any]) -> list[Any]:
+            data = CallModelData(ModelInputData(given, None), agent=Agent(name="x"), context=None)
+            fitted: list[Any] = run(session.fit_input(data)).input
+            return fitted
+
+        first = [*items(one), user("When does the ferry to Bergen leave?")]
+        add(one, first[-1])
+        second = [*items(two), user("Who painted the fence?")]
+        add(two, second[-1])
+        add(one, *step(1))
+        (asked, *after) = sent(one, [*first, *step(1)])
+        assert "nine" in asked["content"]
+        assert asked["content"].endswith(first[-1]["content"])
+        assert after == step(1)
+        (*_, asked) = sent(two, second)
+        assert "Viktor" in asked["content"]
+        assert asked["content"].endswith(second[-1]["content"])
+
     def test_calls_made_at_once_are_told_as_made_at_once(self, memory: Memory) -> None:
         script, session = Script(), RecollectSession(memory.session("trip", user="ada"), budget=2_000)
         config = RunConfig(call_model_input_filter=session.fit_input, tracing_disabled=True)

@@ -317,7 +317,7 @@ def serve(
         raise ConfigError(f"{host} can be reached by others: pass a token, or serve at 127.0.0.1")
     import uvicorn
 
-    app = ready.streamable_http_app(host=host)
+    app = ready.streamable_http_app(host=host, stateless_http=True)
     guarded = _guarded(app, token) if token else app
     uvicorn.run(guarded, host=host, port=port, log_level="warning", timeout_keep_alive=KEEP_SECONDS)
 

@@ -63,18 +63,20 @@ class RecollectSession(SessionABC):
         self.session_id = session.scope.session or ""
         self.session_settings = SessionSettings().resolve(session_settings)
         self._expected: list[TResponseInputItem] = []
-        self._asked = True  # whether the question of the run is kept: of a streamed run, the SDK keeps it later
+        self._count = 0  # how many messages the log then has: more where another run adds to it at the same time
+        self._asked: Message | None = None  # the question, once it is kept: of a streamed run, the SDK keeps it late
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """The conversation so far, in order."""
         most = limit if limit is not None else self.session_settings.limit if self.session_settings else None
-        self._expected, self._asked = _items(await asyncio.to_thread(self._newest, most)), False
+        count, newest = await asyncio.to_thread(lambda: (self._kept(), self._newest(most)))
+        self._expected, self._asked, self._count = _items(newest), None, count
         return list(self._expected)
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Keep these items; what was delivered before is kept once."""
-        await done(self._add, items)
-        self._expected, self._asked = [*self._expected, *items], True
+        new, asked = await done(self._add, items)
+        self._expected, self._asked, self._count = [*self._expected, *items], asked or self._asked, self._count + new
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Erase the newest item, and return it; None where there is none."""
@@ -83,7 +85,7 @@ class RecollectSession(SessionABC):
 
     async def clear_session(self) -> None:
         """Erase the session."""
-        self._expected = []
+        self._expected, self._count = [], 0
         await done(self.session.forget)
 
     async def fit_input(self, data: CallModelData[Any]) -> ModelInputData:
@@ -110,9 +112,11 @@ class RecollectSession(SessionABC):
         except BudgetTooSmall:
             return self.session.context(NEXT, self.budget).conversation[:-1]
 
-    def _add(self, items: Sequence[TResponseInputItem]) -> None:
-        if messages := parse(items, SHAPE):
-            self.session.add_many(messages[self._delivered(items, messages) :])
+    def _add(self, items: Sequence[TResponseInputItem]) -> tuple[int, Message | None]:
+        """Keep what is new; returns how many messages that is, and the last question."""
+        messages = parse(items, SHAPE)
+        kept = self.session.add_many(messages[self._delivered(items, messages) :]) if messages else ()
+        return len(kept), next((message for message in reversed(messages) if message.role == "user"), None)
 
     def _delivered(self, items: Sequence[TResponseInputItem], messages: Sequence[Message]) -> int:
         """How many of these the log ends with already: known by an id, or a question that is still unanswered."""
@@ -128,6 +132,7 @@ class RecollectSession(SessionABC):
         if not newest:
             return None
         self.session.forget([newest[0].id])
+        self._count -= 1
         return _items(newest)[-1]
 
     def _fit(self, given: ModelInputData) -> list[TResponseInputItem]:
@@ -135,9 +140,11 @@ class RecollectSession(SessionABC):
             return given.input
         system = [Message("system", given.instructions)] if given.instructions else []
         with beside(system, self._tokens, self.budget) as room:
-            new = self._new(given.input)
+            count, new = self._count, self._new(given.input)
             if new is not None and [message.role for message in new] in ([], ["user"]):
-                return _items(self.session.context(new[0] if new else None, room).prompt)
+                prompt = self.session.context(new[0] if new else None, room).prompt
+                if self._alone(count):
+                    return _items(prompt)
             messages = parse(given.input, SHAPE)
             return _items(fitted(self._memory(messages, room), room, self._tokens, partial(self._shown, messages)))
 
@@ -152,10 +159,19 @@ class RecollectSession(SessionABC):
     def _memory(self, messages: Sequence[Message], room: int) -> str:
         """What memory has for the last question; for the given one if that is not kept, or the kept one too long."""
         given = [message for message in messages if message.role == "user"][-1:]
-        for asked in (None, *given) if self._asked else given:
+        kept = self._asked and [_said(self._asked)] == [*map(_said, given)] and self._alone(self._count)
+        for asked in (None, *given) if kept else given:
             with suppress(BudgetTooSmall):
                 return self.session.context(asked, room).memory
         return ""
+
+    def _kept(self) -> int:
+        stats = self.session.stats()
+        return stats.messages if stats else 0
+
+    def _alone(self, count: int) -> bool:
+        """Whether no other run has added to the log since it had that many messages."""
+        return self._kept() <= count
 
     def _shown(self, messages: Sequence[Message], limits: Limits) -> Sequence[Message]:
         window = Window(self._tokens, limits, REPLY_TOKENS)
