@@ -261,6 +261,19 @@ def test_what_changes_during_an_export_is_in_it_once_and_whole(memory: Memory, o
     )
 
 
+def test_what_is_erased_during_an_export_is_not_in_it_without_what_it_cites(
+    memory: Memory, other: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.transfer.PAGE", 1)
+    chat = memory.session("trip", user="ada")
+    _, secret = chat.add_many([Message("user", "Hello."), Message("user", "The code is quxwort.")])
+    memory.store.records.put(ADA, [Record("plan", "code", "quxwort opens it", sources=(secret.id,))])
+    lines = export_lines(memory, ADA)
+    first = next(lines)
+    chat.forget([secret.id])
+    assert import_lines(other, [first, *lines]) == {"message": 1}
+
+
 def test_one_session_is_exported_with_its_excerpts_alone(memory: Memory) -> None:
     for session in ("trip", "work"):
         memory.session(session, user="ada").add("user", "Hello.")

@@ -39,13 +39,14 @@ NO_MODEL: Final = "none"
 def exported(layers: Layers, record: Record) -> tuple[str, Plain] | None:
     """A record for an export: its kind, and its content as plain data.
 
-    None if it was learned from messages, belongs to no user, or does not look like what its layer writes; and for a
-    document that was removed or replaced since the record was read, because its text is gone.
+    None if it was learned from messages, belongs to no user, or does not look like what its layer writes; and where it
+    was removed since it was read: a document's text is then gone, or a message that the record cites.
     """
     if record.scope is None or record.scope.user is None:
         return None
     if not _is_ours(record.kind, record.scope):
-        return "record", {"kind": record.kind, **_record(record)}
+        there = not record.sources or record in _now(layers, record)
+        return ("record", {"kind": record.kind, **_record(record)}) if there else None
     try:
         match record.kind:
             case documents.KIND:
