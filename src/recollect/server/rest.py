@@ -26,6 +26,7 @@ from recollect.server.service import (
     ReadScope,
     ReadSession,
     ReadUser,
+    TalkedSession,
     WrittenSession,
     served,
 )
@@ -147,7 +148,7 @@ async def get_message(request: Request, scope: ReadScope, id: Annotated[Id, Quer
 
 
 @routes.patch("/message", operation_id="tagMessage", response_model=shown.FoundEntry)
-async def tag_message(request: Request, chat: WrittenSession, id: Annotated[Id, Query()], tags: given.Tags) -> Response:
+async def tag_message(request: Request, chat: TalkedSession, id: Annotated[Id, Query()], tags: given.Tags) -> Response:
     """Set metadata on a message of a session, such as a score that is given later; null takes a tag off."""
     return answer(_found(await served(request).run(_tag, chat, id, tags.metadata)))
 
