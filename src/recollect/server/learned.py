@@ -99,7 +99,7 @@ def _labelled(fact: Fact) -> dict[str, Any]:
     return {**{name: getattr(fact, name) for name in fact.__dataclass_fields__}, "label": label(fact.key)}
 
 
-@routes.get("/patterns", operation_id="patterns", response_model=shown.Shown)
+@routes.get("/patterns", operation_id="patterns", response_model=shown.ShownPatterns)
 async def patterns(request: Request, chat: ReadUser) -> Response:
     """How the user talks with the assistant, counted over everything said."""
     return tagged(request, await served(request).run(chat.patterns))
