@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import redirect_stdout
@@ -19,10 +20,12 @@ from recollect import Message, ToolCall, llm
 from recollect.cli.app import app
 from recollect.telemetry import COUNTERS, GAUGES, SERIES
 from recollect.testing import Provider
+from tests.server.running import running
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```(?:\n+```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
+NODE = shutil.which("node")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 DAY, LONGEST_DAY = re.compile(r"\d{1,2} [A-Z][a-z]+ 20\d\d"), "30 September 2026"
 VARYING = re.compile(rf"{DAY.pattern}|\d+\.\d+|\s+")
@@ -42,6 +45,16 @@ def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pyt
             exec(compile("\n" * line + block[1], str(page), "exec"), namespace)
         if block[2]:
             assert lines(printed.getvalue()) == lines(block[2])
+
+
+@pytest.mark.skipif(NODE is None, reason="no `node` here: install Debian's package nodejs")
+def test_the_javascript_of_the_service_runs() -> None:
+    (block,) = re.findall(r"^```js\n(.*?)^```", (ROOT / "docs" / "service.md").read_text("utf-8"), re.M | re.S)
+    with running() as service:
+        script = block.replace("http://127.0.0.1:8642", service.url)
+        node = [str(NODE), "--input-type=module", "--eval", script]
+        ran = subprocess.run(node, capture_output=True, text=True, timeout=60, check=False)
+    assert "Oslo" in ran.stdout, ran.stderr
 
 
 def test_the_loop_of_the_first_page_goes_on_after_a_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

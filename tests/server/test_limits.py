@@ -46,6 +46,7 @@ def test_a_body_that_is_too_large_or_too_deep_is_refused_before_it_is_read() -> 
             "/messages", params=ADA, json={"messages": [{"role": "user", "content": "x" * 1_000}]}
         )
         assert (large.status_code, large.headers["content-type"]) == (413, "application/problem+json")
+        assert "the new messages alone, or have the service set RECOLLECT_MAX_BODY" in large.json()["next"]
         streamed = service.http.post("/messages", params=ADA, content=iter([b"x" * 600] * 3), headers=JSON)
         assert streamed.status_code == 413
         upload = service.http.put("/documents", params={**ADA, "name": "a.md"}, content=iter([b"x" * 600] * 3))

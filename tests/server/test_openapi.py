@@ -19,6 +19,7 @@ from recollect.memory import Memory
 from recollect.server.app import document
 from recollect.server.auth import HOME, KIND, hashed
 from recollect.store import Record
+from tests.server.rest import ADA
 from tests.server.running import running
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "openapi.json"
@@ -87,6 +88,29 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def test_the_document_that_is_checked_in_is_the_one_served() -> None:
     assert json.loads(DOCUMENT.read_text("utf-8")) == json.loads(json.dumps(document()))
+
+
+def test_a_field_that_may_be_left_out_has_no_default() -> None:
+    """Generators of TypeScript (openapi-typescript) take one that has a default for always there."""
+    schemas = document()["components"]["schemas"]
+    assert [name for name in schemas if '"default"' in json.dumps(schemas[name])] == []
+    assert schemas["SearchQuestion"]["properties"]["k"]["description"] == "Without it: 10."
+
+
+def test_every_field_of_a_fact_a_pattern_and_a_receipt_is_in_the_document() -> None:
+    asked, ada = {"role": "user", "content": "\U0001f389 Where do I live? I live in Oslo."}, {"user": "ada"}
+    with running() as service:
+        for trip in ("one", "two", "three", "four"):
+            service.http.post("/messages", params={**ADA, "session": trip}, json={"messages": [asked]})
+        service.memory.drain()
+        (fact,) = service.http.get("/facts", params=ada).json()["items"]
+        patterns = service.http.get("/patterns", params=ada).json()
+        line = service.http.post("/context", params=ADA, json={"question": "Where?"}).json()["receipt"]["lines"][0]
+        fault = service.http.post("/context", params=ADA, json={"query": "Where?"}).json()["errors"][0]
+    schemas, mention = document()["components"]["schemas"], patterns["questions"][0]
+    shown = {"ShownFact": fact, "ShownPatterns": patterns, "ShownMention": mention, "ShownLine": line, "Fault": fault}
+    assert {name: {*schemas[name]["properties"]} for name in shown} == {name: {*one} for name, one in shown.items()}
+    assert asked["content"][slice(*fact["span"])] == "I live in Oslo"
 
 
 @schema.parametrize()

@@ -251,6 +251,13 @@ def test_bad_input_gets_an_error_that_names_it_and_keeps_nothing(service: Runnin
     assert listed(service)["items"] == []
 
 
+def test_an_error_says_of_a_value_what_to_change_alone(service: Running) -> None:
+    said = {**HELLO, "id": None, "content": [{"type": "text", "text": "Look:"}, {"type": "image_url"}]}
+    refused = service.http.post("/messages", params=ADA, json={"messages": [said]}).json()
+    assert [fault["where"] for fault in refused["errors"]] == ["body.messages.0.id", "body.messages.0.content.1"]
+    assert refused["errors"][0]["problem"] == "it is null, not text"
+
+
 def test_a_name_in_another_encoding_is_no_user(service: Running) -> None:
     refused = service.http.post("/messages?user=J%F6rg&session=trip", json={"messages": [HELLO]})
     assert (refused.status_code, refused.json()["detail"]) == (400, "the address has bytes that are not UTF-8")

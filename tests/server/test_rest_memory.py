@@ -129,6 +129,12 @@ def test_documents_are_kept_found_and_removed(service: Running) -> None:
     assert service.http.delete("/documents", params={**ADA, "name": "camping.md"}).status_code == 404
 
 
+def test_a_form_is_not_kept_as_a_file(service: Running) -> None:
+    refused = service.http.put("/documents", params={**ADA, "name": "a.txt"}, files={"file": b"A red canoe."})
+    assert (refused.status_code, refused.json()["next"]) == (415, "send the file itself as the body")
+    assert service.http.get("/documents", params=ADA).json()["items"] == []
+
+
 def test_an_excerpt_of_a_tool_is_quoted_in_a_context(service: Running) -> None:
     excerpt = {"text": "The ferry to Bastoy leaves at 14:10 today.", "source": "https://example.org/ferries"}
     assert service.http.post("/tools", params=ADA, json=excerpt).status_code == 201

@@ -14,6 +14,8 @@ from recollect.session import MOST_DIGITS, as_written
 from recollect.types import MAX_ID, Role
 
 Id: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_ID, pattern="^[^\x00]+$")]
+NoId: TypeAlias = Annotated[str, Field(max_length=MAX_ID, pattern="^[^\x00]*$")]
+"""An id, or empty for none."""
 
 BLANKS: Final = "".join(filter(str.isspace, map(chr, range(0x3001))))
 """What Python takes for white space, character by character: `\\s` differs between engines of regular expressions."""
@@ -130,7 +132,7 @@ Result: TypeAlias = Annotated[TextPart | ImagePart | OpaquePart | ToolResultPart
 class Fields(Given):
     """What every message has: an id makes sending it again harmless, `at` is when it happened."""
 
-    id: Id | Literal[""] = ""
+    id: NoId = ""
     at: Moment | None = None
     received: Moment | None = None
     name: str | None = None
@@ -326,5 +328,5 @@ class CompletionRequest(BaseModel):
     model: str = ""
     messages: list[Annotated[Json, WithJsonSchema(MESSAGE)]] = Field(min_length=1)
     stream: bool | None = False
-    user: Id | Literal[""] | None = None
+    user: NoId | None = None
     tools: list[Json] | None = None

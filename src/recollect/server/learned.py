@@ -17,6 +17,7 @@ from recollect.flow.facts.tell import label
 from recollect.layers.files import ENDINGS
 from recollect.server import given, shown
 from recollect.server.given import Id
+from recollect.server.problems import Refused
 from recollect.server.replies import answer, plain, tagged
 from recollect.server.service import ErasedUser, ReadSession, ReadUser, WrittenSession, WrittenUser, served
 from recollect.session import Session
@@ -98,7 +99,7 @@ def _labelled(fact: Fact) -> dict[str, Any]:
     return {**{name: getattr(fact, name) for name in fact.__dataclass_fields__}, "label": label(fact.key)}
 
 
-@routes.get("/patterns", operation_id="patterns", response_model=shown.Shown)
+@routes.get("/patterns", operation_id="patterns", response_model=shown.ShownPatterns)
 async def patterns(request: Request, chat: ReadUser) -> Response:
     """How the user talks with the assistant, counted over everything said."""
     return tagged(request, await served(request).run(chat.patterns))
@@ -133,6 +134,8 @@ async def add_document(request: Request, chat: WrittenUser, document: given.Give
 )
 async def upload_document(request: Request, chat: WrittenUser, name: Annotated[Id, Query()]) -> Response:
     """Keep a file (Markdown, plain text, HTML, PDF) under a name whose end says what it is."""
+    if request.headers.get("content-type", "").lower().startswith("multipart/"):
+        raise Refused(415, "the body is a form, not the file", "send the file itself as the body")
     data = await request.body()
     return answer(await served(request).run(_upload, chat, name, data), 201)
 

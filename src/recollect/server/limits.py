@@ -110,7 +110,9 @@ class Bodies:
 
     def _check_size(self, size: int) -> None:
         if size > self.max_body:
-            raise Refused(413, f"the body has more than {self.max_body:,} bytes", "send it in parts")
+            detail = f"the body has more than {self.max_body:,} bytes"
+            parts = "send it in parts, such as the new messages alone"
+            raise Refused(413, detail, f"{parts}, or have the service set RECOLLECT_MAX_BODY higher")
 
     def _checked(self, request: Request, receive: Receive) -> Receive:
         """`receive`, but the caller is checked before the first byte is read, and the body as it comes."""

@@ -143,9 +143,13 @@ def _facts(error: errors.RecollectError) -> dict[str, Any]:
 
 
 def _faults(errors: Sequence[Any]) -> list[dict[str, str]]:
-    """The first faults that pydantic found, each with its place, cut where it is very long."""
+    """The first faults that pydantic found, each with its place, cut where it is very long.
+
+    Of content in parts, it finds that a part is wrong and that all of it is no text: the former says what to do.
+    """
     found = [e for e in errors if e["type"] != "none_required"] or errors
-    return [{"where": _place(e["loc"])[:LONGEST], "problem": _said(e)[:LONGEST]} for e in found[:FAULTS]]
+    faults = [{"where": _place(e["loc"])[:LONGEST], "problem": _said(e)[:LONGEST]} for e in found[:FAULTS]]
+    return [f for f in faults if not any(other["where"].startswith(f"{f['where']}.") for other in faults)]
 
 
 def _joined(faults: Sequence[Mapping[str, str]]) -> str:
@@ -225,8 +229,15 @@ BODIES: Final = {
     "/recall": '{"question": "Where does my sister live?"}',
     "/search": '{"question": "Where does my sister live?"}',
     "/facts": '{"key": "place", "value": "Oslo"}',
+    "/messages/search": '{"roles": ["user"], "since": "2026-05-01T12:00:00Z", "metadata": {"score": 9}}',
+    "/documents": '{"name": "ferry.md", "text": "The ferry leaves at seven."}',
+    "/documents/search": '{"question": "When does the ferry leave?"}',
+    "/tools": '{"text": "The ferry is late.", "source": "https://example.org/ferries"}',
+    "/tools/search": '{"question": "When does the ferry leave?"}',
+    "/forget": '{"ids": ["the id of a message"]}',
+    "/forget/preview": '{"ids": ["the id of a message"]}',
 }
-"""Examples of the bodies that most callers send first, by path."""
+"""Examples of bodies, by path."""
 _TOOLS: Final = (".tool_calls", ".tool_call_id")
 PARTS: Final = (
     'send calls and results as parts: {"role": "assistant", "content": [{"type": "tool_call", "id": "1", "name": '

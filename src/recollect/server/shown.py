@@ -114,8 +114,15 @@ class ShownErased(Shown):
     jobs: int
 
 
+class Fault(Shown):
+    """A part of a request, and what is wrong with it."""
+
+    where: str
+    problem: str
+
+
 class Problem(Shown):
-    """What went wrong, of which class, and what to do next (RFC 9457)."""
+    """What went wrong, of which class, and what to do next (RFC 9457); of a request, with each of its faults."""
 
     type: str
     title: str
@@ -123,6 +130,7 @@ class Problem(Shown):
     class_: str = Field(alias="class")
     detail: str
     next: str
+    errors: list[Fault] = []
 
 
 ERRORS: Final[dict[int | str, dict[str, Any]]] = {
@@ -137,14 +145,30 @@ class Health(Shown):
     status: str
 
 
+class ShownLine(Shown):
+    """What became of one candidate: its tokens, those shown in the prompt, and the rule that decided."""
+
+    section: str
+    text: str
+    tokens: int
+    shown: int
+    kept: bool
+    rule: str
+    score: float
+    sources: list[str]
+    sessions: list[str]
+    origin: str
+    at: datetime | None
+
+
 class ShownReceipt(Shown):
-    """Where the tokens went: each candidate with its tokens, those shown, its score and the rule that decided."""
+    """Where the tokens went: the tokens of each section, and a line for each candidate."""
 
     tokens: int
     overhead: int
     budget: int
     sections: dict[str, int]
-    lines: list[Json]
+    lines: list[ShownLine]
 
 
 class ShownContext(Shown):
@@ -159,7 +183,8 @@ class ShownContext(Shown):
 class ShownFact(Shown):
     """Something known of the user, since when, and the messages that say it, each with its session.
 
-    `label` is the key in words; `origin` says whose words it is in.
+    `label` is the key in words; `origin` says whose words it is in. `span` is where the first source says it, in code
+    points: in JavaScript `[...text].slice(span[0], span[1])`.
     """
 
     type: FactType
@@ -172,6 +197,7 @@ class ShownFact(Shown):
     session: str
     sources: list[str]
     sessions: list[str]
+    span: tuple[int, int]
     valid_from: datetime | None
     valid_to: datetime | None
     origin: FactOrigin
@@ -187,6 +213,48 @@ class Remembered(Shown):
     """The fact as known from now on; null where it was ended."""
 
     item: ShownFact | None
+
+
+class ShownMention(Shown):
+    """Something the user keeps coming back to: in how many conversations, and the message that said it first."""
+
+    text: str
+    conversations: int
+    source: str
+    session: str
+
+
+class ShownWorked(Shown):
+    """A kind of answer that scored better than the others: both average scores, and how many answers each covers."""
+
+    trait: str
+    score: float
+    answers: int
+    others: float
+    other_answers: int
+
+
+class ShownPatterns(Shown):
+    """How a user talks with the assistant. A claim without enough evidence is left empty.
+
+    `hours` says for each hour of the day on how many days the user said something then; `active` is the busiest part
+    of the day, from and to.
+    """
+
+    conversations: int
+    turns: int
+    turns_per_conversation: float
+    answers: int
+    answer_tokens: float
+    questions: list[ShownMention]
+    topics: list[ShownMention]
+    hours: list[int]
+    active: tuple[int, int] | None
+    rhythm: str
+    follow_ups: dict[str, int]
+    length: str
+    depth: str
+    worked: list[ShownWorked]
 
 
 class ShownDocument(Shown):
