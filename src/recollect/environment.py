@@ -14,7 +14,7 @@ from recollect.settings import PREFIX, Settings
 
 OTHERS: Final = (
     "BACKGROUND_MODEL", "DATA_DIR", "DRAIN_SECONDS", "EMBEDDER", "INDEX", "MAX_BODY", "MAX_DEPTH", "MAX_STREAMS",
-    "MODEL", "QUESTIONS", "RATE", "RERANKER", "SESSION", "STORE", "USER",
+    "MCP_TOKEN", "MODEL", "QUESTIONS", "RATE", "RERANKER", "SESSION", "STORE", "USER",
 )  # fmt: skip
 """Variables that the command line and the service read besides the settings."""
 KNOWN: Final = frozenset((*OTHERS, *(setting.name.upper() for setting in dataclasses.fields(Settings))))

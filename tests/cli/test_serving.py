@@ -7,10 +7,12 @@ import re
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from recollect import Memory, Scope
@@ -110,6 +112,26 @@ def test_mcp_speaks_the_protocol_on_stdout_and_nothing_else(trip: Run) -> None:
         assert server.stdout.read() == ""
     assert answer["id"] == 1 and "tools" in answer["result"]["capabilities"]
     assert server.returncode == 0
+
+
+def test_mcp_serves_others_only_with_a_token(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("mcp")
+    port = free_port()
+    open_to_all = ("mcp", "--http", "--host", "0.0.0.0", "--port", str(port))
+    assert "0.0.0.0 can be reached by others: pass a token" in trip(*open_to_all, code=1).stderr
+    monkeypatch.setenv("RECOLLECT_MCP_TOKEN", "secret")
+    with subprocess.Popen([sys.executable, "-m", "recollect", *open_to_all]) as server:
+        answers = [_asked_at(f"http://127.0.0.1:{port}/mcp", token) for token in ("wrong", "secret")]
+        server.terminate()
+    assert answers[0] == 401 != answers[1]
+
+
+def _asked_at(url: str, token: str) -> int:
+    """The status of an answer, once there is one."""
+    while True:
+        with suppress(httpx2.ConnectError):
+            return httpx2.post(url, headers={"Authorization": f"Bearer {token}"}).status_code
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize(("model", "variable"), [("openai:x", "OPENAI_API_KEY"), ("anthropic:x", "ANTHROPIC_API_KEY")])

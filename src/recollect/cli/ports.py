@@ -1,4 +1,4 @@
-"""A port to listen on."""
+"""A place to listen at."""
 
 from __future__ import annotations
 
@@ -27,3 +27,8 @@ def check_free(host: str, port: int) -> None:
         except OSError as error:
             if why := _REFUSED.get(error.errno or 0):
                 raise ConfigError(f"port {port} of {host} {why}: choose another with --port") from None
+
+
+def address(host: str, port: int) -> str:
+    """Where a server that listens there is found."""
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"

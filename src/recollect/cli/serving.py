@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.ports import check_free
+from recollect.cli.ports import address, check_free
 from recollect.cli.shell import Json, Where, again, named, opened, telling_errors
 from recollect.cli.terminal import answer, day, err, listed, note
 from recollect.errors import NotFound
@@ -41,7 +41,7 @@ def serve(
         from recollect.server.options import Options
 
         if err.is_terminal:
-            note(f"Open http://{f'[{host}]' if ':' in host else host}:{port}/ in a browser; Ctrl-C ends it.")
+            note(f"Open {address(host, port)} in a browser; Ctrl-C ends it.")
         run(Options.read(store=store, model=model), host, port, workers)
 
 
