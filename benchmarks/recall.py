@@ -54,6 +54,7 @@ WITHOUT = {
     "not said yet": {"NOT_YET": 0.0},
     "length": {"LENGTH": 0.0},
     "session": {"SESSION": 0.0},
+    "answers": {"ANSWER": 0.0},
 }
 
 

@@ -295,6 +295,15 @@ def test_each_turn_gets_its_share_of_the_best_in_its_session(each: list[tuple[in
     assert found.tolist() == [score + rank.SESSION * most for score, most in zip(scores, best, strict=True)]
 
 
+def test_short_answers_soon_after_the_best_turn_count_more() -> None:
+    turns = turns_of([0] * 10 + [1] * 2)
+    turns.long[3] = rank.long(2 * rank.LONG)
+    for best, answers in ((0, [1, 5]), (7, [9]), (9, []), (10, [11])):
+        scores = np.zeros(12)
+        rank.add_answers(scores, turns, best)
+        assert np.flatnonzero(scores == rank.ANSWER).tolist() == answers
+
+
 parts = st.floats(0, 1)
 many = st.integers(0, 10**6)
 

@@ -125,6 +125,26 @@ def test_a_question_for_several_things_is_answered_from_many_conversations_in_or
     assert sum(not candidate.out for candidate in one) == 2
 
 
+@pytest.mark.parametrize("embedder", [None, HashingEmbedder(384)])
+def test_short_answers_to_the_best_turn_come_before_other_turns_that_are_like_it(
+    store: Store, embedder: Embedder | None
+) -> None:
+    for n in range(40, 52):
+        said = f"The printer shows error E{n}.", "Sorry, please check the power and the paper first."
+        told = *said, f"I did number {n}, it still fails.", f"It was solved by part {n}k."
+        turns = [
+            Message("assistant" if k % 2 else "user", text, id=f"{n}:{k}", at=START) for k, text in enumerate(told)
+        ]
+        store.log.append(Scope("acme", "ada", "desk"), turns, jobs=[Job(KIND, key=KIND)])
+    asked = Asked("How was error E45 solved?", START + timedelta(days=1), ADA)
+    question = Message("user", asked.text, id="question", at=START)
+    store.log.append(Scope("acme", "ada", "now"), [question], jobs=[Job(KIND, key=KIND)])
+    while embedder and (jobs := store.jobs.claim((KIND,), worker="w")):
+        Embedding(store, embedder).learn(jobs[0])
+    best, *_ = Episodic(store, estimate, embedder).offer(asked, 4, [question], "now")(120, frozenset({"question"}))
+    assert {"45:0", "45:3"} <= set(best.sources)
+
+
 def test_one_of_which_every_word_was_said_recalls_something(store: Store) -> None:
     layer = told(store, HashingEmbedder(384))
     layer.floor = 0.0

@@ -5,6 +5,7 @@
           - 2.0 memory itself was the answer - 0.3 for each doubling of its length beyond 60 words
           + recency (0 unless asked for)
           + 0.3 x the best score in its session
+          + 0.5 it is a short answer of an assistant's, soon after the best turn
 
 The user's own words count as far as the turn agrees with the question, by its words or its meaning. Where words are all
 there is to go by, length counts as far as the turn lacks words of the question: what shares no word with it is not
@@ -36,11 +37,13 @@ Near: TypeAlias = tuple[Places, Numbers]
 
 MEANING, NEIGHBOURS_MEANING, KEYWORDS = 1.0, 0.3, 0.8
 SPEAKER, OWN_WORDS, DATE = 0.6, 1.0, 1.0
-ASKS, ECHOED, NOT_YET, LENGTH, SESSION = -0.2, -2.0, -2.0, -0.3, 0.3
+ASKS, ECHOED, NOT_YET, LENGTH, SESSION, ANSWER = -0.2, -2.0, -2.0, -0.3, 0.3, 0.5
 LONG: Final = 60
 """Words from which on a turn pays for its length."""
 TOO_LONG: Final = 100
 """A turn with more words neither lends them to its neighbours nor borrows theirs."""
+SOON: Final = 6
+"""How many turns after the best one may hold an answer to it."""
 REACH, LENT = 2, 0.5
 """How many turns on each side lend their words, and what such a word counts."""
 LONGEST: Final = TOO_LONG * (1 + 2 * REACH * LENT)
@@ -323,6 +326,17 @@ def add_session_best(scores: Numbers, turns: Turns) -> None:
     np.maximum.at(best, session, np.maximum.reduceat(scores, turns.runs))
     ends = np.concatenate((turns.runs[1:], [len(scores)]))
     scores += np.repeat(SESSION * best[session], ends - turns.runs)
+
+
+def add_answers(scores: Numbers, turns: Turns, best: int) -> None:
+    """Adds ANSWER to what is short and not the user's own among the SOON turns after the best one in its session."""
+    place = best
+    for _ in range(SOON):
+        place = int(turns.after[place])
+        if place < 0:
+            return
+        if not turns.own[place] and not turns.long[place]:
+            scores[place] += ANSWER
 
 
 def matching(turns: Turns, question: Question) -> Places:

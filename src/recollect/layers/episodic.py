@@ -95,6 +95,7 @@ class Episodic:
         several things. One that says "she" or "it" is about what the user spoke of last.
         """
         question = asked.text
+        asked = replace(asked, shown=frozenset((here, message.id) for message in said))
         if asks_of_talk(question):
             asked = replace(asked, by_time=True)
         else:

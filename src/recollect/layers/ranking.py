@@ -6,7 +6,7 @@ import logging
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -26,6 +26,7 @@ from recollect.flow.rank import (
     Places,
     Question,
     Turns,
+    add_answers,
     aligned,
     best_first,
     dated,
@@ -64,6 +65,7 @@ class Asked:
 
     `days` are dates of the user's life that the question may name: "my birthday" is "9 November". `by_time` says that
     its words and meaning don't count: it asks what was said lately or, where something was, on the days that it names.
+    `shown` are the sessions and ids of messages that are at hand already.
     """
 
     text: str
@@ -73,6 +75,7 @@ class Asked:
     recency: float = 0.0
     days: Mapping[str, str] = EMPTY
     by_time: bool = False
+    shown: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +178,11 @@ class Ranker:
                 then = throughout(turns, scores, places[dated(turns.day[places], question.periods) == 1])
                 scores[then] = np.linspace(1, 0, len(then), endpoint=False)
                 ranking = replace(ranking, places=then, throughout=True) if len(then) else ranking
-            return ranking if asked.within.session is None else ranking.within([asked.within.session])
+            if asked.within.session is not None:
+                ranking = ranking.within([asked.within.session])
+            if columns.with_assistant and not asked.by_time:
+                ranking = _with_answers(ranking, turns, asked.shown)
+            return ranking
 
     def is_off_topic(self, question: str, ranking: Ranking, floor: float) -> bool:
         """Whether a question is about nothing that was ever said, as far as words and meaning can tell.
@@ -250,6 +257,15 @@ class Ranker:
             rest = ~np.isin(places, near[0])
             near = np.concatenate((near[0], places[rest])), np.concatenate((near[1], cosines[rest]))
         return near, vector if compared else None
+
+
+def _with_answers(ranking: Ranking, turns: Turns, shown: Collection[tuple[str, str]]) -> Ranking:
+    """The ranking where the answers to the best turn that is not shown count more."""
+    best = next((place for place in ranking.best(ranking.count) if ranking.columns.id_of(place) not in shown), None)
+    if best is None:
+        return ranking
+    add_answers(ranking.scores, turns, best)
+    return replace(ranking)  # in its new order
 
 
 def _question(columns: Columns, asked: Asked, words: list[str], named: list[str], near: Near | None) -> Question:
