@@ -121,12 +121,12 @@ def test_what_was_sent_with_memory_is_known_when_it_is_handed_back(content: str 
         (asked,) = History(chat, 2_000).prompt([Message("user", content)])
         assert "Nadia moved to Oslo" in asked.message.text
         again = with_memory(asked.message.replace(id=""), block({}))
-        given = [Message("user", block({})), again, Message("assistant", "In Oslo."), Message("user", "Since when?")]
+        given = [Message("user", block({})), again, Message("assistant", "In Oslo."), Message("user", "Thanks!")]
         sent = History(chat, 2_000).prompt(given)
         assert said(chat) == [
             ("user", "Where does my sister live?"),
             ("assistant", "In Oslo."),
-            ("user", "Since when?"),
+            ("user", "Thanks!"),
         ]
         assert [(line.place, line.changed) for line in sent] == [(1, True), (2, False), (3, False)]
         assert sent[0].message.text == "Where does my sister live?"

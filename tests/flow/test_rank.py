@@ -300,8 +300,12 @@ def test_short_answers_soon_after_the_best_turn_count_more() -> None:
     turns.long[3] = rank.long(2 * rank.LONG)
     for best, answers in ((0, [1, 5]), (7, [9]), (9, []), (10, [11])):
         scores = np.zeros(12)
+        scores[best] = 1
         rank.add_answers(scores, turns, best)
         assert np.flatnonzero(scores == rank.ANSWER).tolist() == answers
+    scores = np.array([0.9, 0.8, 0, 0, 0, 1.0] + [0] * 6)
+    rank.add_answers(scores, turns, 0)
+    assert (scores[1], scores[5]) == (0.9, 1.0)
 
 
 parts = st.floats(0, 1)

@@ -329,14 +329,17 @@ def add_session_best(scores: Numbers, turns: Turns) -> None:
 
 
 def add_answers(scores: Numbers, turns: Turns, best: int) -> None:
-    """Adds ANSWER to what is short and not the user's own among the SOON turns after the best one in its session."""
+    """Adds ANSWER to what is short and not the user's own among the SOON turns after the best one in its session.
+
+    The best one stays the best.
+    """
     place = best
     for _ in range(SOON):
         place = int(turns.after[place])
         if place < 0:
             return
         if not turns.own[place] and not turns.long[place]:
-            scores[place] += ANSWER
+            scores[place] += min(ANSWER, max(0.0, scores[best] - scores[place]))
 
 
 def matching(turns: Turns, question: Question) -> Places:
