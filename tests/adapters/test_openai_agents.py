@@ -288,6 +288,22 @@ class TestRuns:
         assert "Viktor" in asked["content"]
         assert asked["content"].endswith(second[-1]["content"])
 
+    @pytest.mark.parametrize("back", ["pop_item", "clear_session"])
+    def test_a_question_that_was_taken_back_is_still_the_one_that_memory_is_asked(
+        self, memory: Memory, back: str
+    ) -> None:
+        for n in range(5):
+            memory.session(f"ferry {n}", user="ada").add("user", f"Ferry {n} to Bergen leaves at nine.")
+        memory.session("fence", user="ada").add("user", "Viktor painted the fence.")
+        session = RecollectSession(memory.session("trip", user="ada"), budget=2_000)
+        add(session, user("When does the ferry to Bergen leave?"), assistant("At nine."))
+        given = [*items(session), user("Who painted the fence?")]
+        add(session, given[-1])
+        run(getattr(session, back)())
+        data = CallModelData(ModelInputData([*given, *step(1)], None), agent=Agent(name="x"), context=None)
+        *_, asked, _, _, _ = run(session.fit_input(data)).input
+        assert "Viktor" in asked["content"]
+
     def test_calls_made_at_once_are_told_as_made_at_once(self, memory: Memory) -> None:
         script, session = Script(), RecollectSession(memory.session("trip", user="ada"), budget=2_000)
         config = RunConfig(call_model_input_filter=session.fit_input, tracing_disabled=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import combinations, islice
 from random import Random
@@ -81,6 +82,15 @@ def test_the_end_of_a_line_is_one_token_with_the_sign_in_front_of_it() -> None:
     moments = [said(f"m{n}", "a", n, START, text) for n, text in enumerate(["Yes.", "No!", "Why?"])]
     (whole,) = pack(moments, 9_999, pieces, words, set())
     assert pack(moments, pieces(whole.text) + 1, pieces, words, set()) == [whole]
+
+
+@pytest.mark.parametrize("rounded", [lambda text: len(text) // 4, lambda text: max(1, round(len(text) / 4))])
+def test_a_pack_is_within_its_budget_by_a_counter_that_rounds_down(rounded: Callable[[str], int]) -> None:
+    moments = [said(f"m{n}", "ab"[n % 2], n, START, "Hi." * (n % 5)) for n in range(40)]
+    sizes = [rounded("\n".join(hit.text for hit in pack(moments, n, rounded, words, set()))) for n in range(1, 90)]
+    assert sizes == sorted(sizes)
+    assert all(size <= budget for budget, size in enumerate(sizes, 1))
+    assert sizes[-1] > 70
 
 
 @given(lists_of_moments(), st.integers(0, 300), st.integers(0, 120))

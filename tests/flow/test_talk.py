@@ -71,6 +71,7 @@ def test_a_long_text_that_names_the_user_is_not_about_the_user(others: int) -> N
         "Which books have I read?", "How many times did I run in March?", "what kinds of music do we like",
         "List our trips.", "Which grades did I get so far?", "How often did it rain?", "What red cars has Tim seen?",
         "which colours of paint did I like", "Which doctors haven't I called?", "What parts of the U.S. have I seen?",
+        "Which cities in Italy did I visit?", "What books by Le Guin have we read?",
     ],
 )  # fmt: skip
 def test_one_for_many_things_asks_for_several(question: str) -> None:

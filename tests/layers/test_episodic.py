@@ -14,6 +14,7 @@ from recollect.embed import Embedder, Kind
 from recollect.embed.hashing import HashingEmbedder
 from recollect.embed.nearness import UNRELATED
 from recollect.errors import ModelUnavailable
+from recollect.flow import rank
 from recollect.layers import ranking
 from recollect.layers.embedding import KIND, Embedding
 from recollect.layers.episodic import Episodic
@@ -143,6 +144,20 @@ def test_short_answers_to_the_best_turn_come_before_other_turns_that_are_like_it
         Embedding(store, embedder).learn(jobs[0])
     best, *_ = Episodic(store, estimate, embedder).offer(asked, 4, [question], "now")(120, frozenset({"question"}))
     assert {"45:0", "45:3"} <= set(best.sources)
+
+
+@pytest.mark.parametrize(
+    ("speakers", "by_time", "more"),
+    [(("assistant", "user"), False, 3), (("assistant", "user"), True, 0), (("Bo", "Ann"), False, 0)],
+)
+def test_answers_count_more_in_chats_with_an_assistant_unless_time_alone_counts(
+    store: Store, monkeypatch: pytest.MonkeyPatch, speakers: Sequence[str], by_time: bool, more: int
+) -> None:
+    asked = Asked("Which walk was by pier 7x?", START + timedelta(days=40), ADA, by_time=by_time)
+    ranker = told(store, None, speakers).ranker
+    scores = ranker.rank(asked).scores
+    monkeypatch.setattr(rank, "ANSWER", 0.0)
+    assert np.count_nonzero(scores != ranker.rank(asked).scores) == more
 
 
 def test_one_of_which_every_word_was_said_recalls_something(store: Store) -> None:

@@ -104,6 +104,15 @@ def test_any_tokenizer_json_counts(tokenizer_file: Path) -> None:
     assert (count(""), count("one"), count("one two three")) == (0, 1, 3)
 
 
+def test_a_tokenizer_that_pads_or_cuts_its_texts_counts_them_as_they_are(tokenizer_file: Path) -> None:
+    tokenizer = Tokenizer.from_file(str(tokenizer_file))
+    tokenizer.enable_padding(length=2)
+    tokenizer.enable_truncation(2)
+    tokenizer.save(str(tokenizer_file))
+    count = counter(f"tokenizer:{tokenizer_file}")
+    assert (count("one"), count("one two three")) == (1, 3)
+
+
 def test_a_tokenizer_takes_lone_surrogates(tokenizer_file: Path) -> None:
     assert counter(f"tokenizer:{tokenizer_file}")("one \ud800") >= 1
 

@@ -80,12 +80,13 @@ class RecollectSession(SessionABC):
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Erase the newest item, and return it; None where there is none."""
+        self._asked = None
         del self._expected[-1:]
         return await done(self._pop)
 
     async def clear_session(self) -> None:
         """Erase the session."""
-        self._expected, self._count = [], 0
+        self._expected, self._asked, self._count = [], None, 0
         await done(self.session.forget)
 
     async def fit_input(self, data: CallModelData[Any]) -> ModelInputData:

@@ -80,6 +80,7 @@ class _Packed:
     count: Count
     count_day: Count
     groups: dict[str, list[_Line]] = field(default_factory=dict)
+    taken: list[_Line] = field(default_factory=list)
     used: int = 0
 
     def take(self, moment: Moment, day: str, line: str, budget: int) -> bool:
@@ -87,7 +88,8 @@ class _Packed:
         if self._too_long(line, budget) or (used := self._with(moment, day, line)) > budget:
             return False
         self.used = used
-        insort(self.groups.setdefault(moment.session, []), _Line(moment, day, line), key=_order)
+        self.taken.append(_Line(moment, day, line))
+        insort(self.groups.setdefault(moment.session, []), self.taken[-1], key=_order)
         return True
 
     def fits(self, moment: Moment, day: str, line: str, budget: int) -> bool:
@@ -117,8 +119,14 @@ class _Packed:
             return []
         return [day, after] if before == after != "" else [day]
 
-    def hits(self) -> list[Hit]:
-        return [_hit(group) for group in self.groups.values()]
+    def hits(self, budget: int) -> list[Hit]:
+        """The hits. Where the counter rounds down, lines are more together than one by one: the last leave again."""
+        while True:
+            hits = [_hit(group) for group in self.groups.values() if group]
+            if not hits or self.count("\n".join(hit.text for hit in hits)) <= budget:
+                return hits
+            last = self.taken.pop()
+            self.groups[last.moment.session].remove(last)
 
 
 def pack(
@@ -133,7 +141,7 @@ def pack(
             if cut is not None:
                 packed.take(moment, said, cut, budget)
             break
-    return packed.hits()
+    return packed.hits(budget)
 
 
 def one_by_one(moments: Iterable[Moment]) -> list[Hit]:

@@ -53,7 +53,7 @@ _AUXILIARY: Final = (
 _SEVERAL: Final = re.compile(
     r"\b(?:how (?:many|often)|all|every|each|list|altogether|in total|so far)\b"
     rf"|\b(?:which|what) (?:(?:kinds?|types?|sorts?) of )?(?!{_AUXILIARY})(?:\w+ )?(?!{_AUXILIARY})\w+[^\Wsui]s"
-    rf"(?: (?:of|for|or|and)(?: \S+){{1,4}}?)? {_AUXILIARY}",
+    rf"(?: (?:of|for|or|and|in|by|from)(?: \S+){{1,4}}?)? {_AUXILIARY}",
     re.IGNORECASE,
 )
 """Words that ask for several things, the last of them a plural: "Which books have I read?", not "What comes next?"."""

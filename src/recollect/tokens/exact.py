@@ -97,6 +97,8 @@ def tokenizer_counter(path: str) -> TokenCounter:
         tokenizer = Tokenizer.from_file(path)
     except Exception as error:  # the package raises plain Exception
         raise ConfigError(f"tokenizer:{path} can't be read as a tokenizer.json: {error}") from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
 
     def count(text: str) -> int:
         whole = text.encode("utf-8", "replace").decode()
