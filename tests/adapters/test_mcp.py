@@ -348,9 +348,11 @@ def test_a_plan_is_listed_with_its_day(memory: Memory) -> None:
     assert [fact["due"] for fact in call(memory, "list_facts")["result"]] == [None, "2150-05-16"]
 
 
-def test_it_is_not_served_to_others_without_a_token(memory: Memory) -> None:
-    with pytest.raises(ConfigError, match="token"):
-        serve(memory, user="ada", transport="http", host="0.0.0.0")
+def test_it_is_not_served_to_others_without_a_token(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uvicorn.run", lambda *_, **__: None)
+    for token in (None, ""):
+        with pytest.raises(ConfigError, match="token"):
+            serve(memory, user="ada", transport="http", host="0.0.0.0", token=token)
     with pytest.raises(ConfigError, match="'stdio' or 'http'"):
         serve(memory, user="ada", transport=wrong("pigeon"))
     with pytest.raises(ConfigError, match="user"):

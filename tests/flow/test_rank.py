@@ -306,6 +306,9 @@ def test_short_answers_soon_after_the_best_turn_count_more() -> None:
     scores = np.array([0.9, 0.8, 0, 0, 0, 1.0] + [0] * 6)
     rank.add_answers(scores, turns, 0)
     assert (scores[1], scores[5]) == (0.9, 1.0)
+    scores = np.array([0.01, -0.49] + [-1.0] * 10)
+    rank.add_answers(scores, turns, 0)
+    assert rank.best_first(scores, 2).tolist() == [0, 1]
 
 
 parts = st.floats(0, 1)

@@ -313,7 +313,7 @@ def serve(
         return
     if transport != "http":
         raise ConfigError(f"transport is {transport!r}; use 'stdio' or 'http'")
-    if token is None and not loopback(host):
+    if not token and not loopback(host):
         raise ConfigError(f"{host} can be reached by others: pass a token, or serve at 127.0.0.1")
     import uvicorn
 

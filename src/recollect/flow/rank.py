@@ -339,7 +339,7 @@ def add_answers(scores: Numbers, turns: Turns, best: int) -> None:
         if place < 0:
             return
         if not turns.own[place] and not turns.long[place]:
-            scores[place] += min(ANSWER, max(0.0, scores[best] - scores[place]))
+            scores[place] = max(scores[place], min(scores[place] + ANSWER, scores[best]))
 
 
 def matching(turns: Turns, question: Question) -> Places:
