@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from recollect import BudgetTooSmall, ConfigError, Memory, Message, Settings, estimate
-from recollect.embed import names
 from recollect.embed.hashing import HashingEmbedder
 from recollect.flow.context import Context
 from recollect.store import open as open_store
@@ -186,7 +185,7 @@ def test_embeddings_device_is_where_sentence_transformers_runs(tmp_path: Path, m
         asked.append((name, device))
         return HashingEmbedder(32)
 
-    monkeypatch.setattr(names, "SentenceTransformersEmbedder", model)
+    monkeypatch.setattr("recollect.embed.sentence_transformers.SentenceTransformersEmbedder", model)
     with opened(tmp_path / "m.db", {"embeddings_device": "cuda"}, embedder="sentence-transformers:some/model"):
         assert asked == [("some/model", "cuda")]
 
