@@ -72,13 +72,6 @@ class _Found:
     records: list[Record] = field(default_factory=list)
     spared: list[Record] = field(default_factory=list)
 
-    def names(self) -> Iterator[tuple[str, datetime, str]]:
-        """The layer, the time and the id of each thing."""
-        for ids in self.messages.values():
-            yield from ((MESSAGES, at, id) for id, at in ids.items())
-        layers = {kind: layer for layer, kind in KINDS.items()}
-        yield from ((layers[record.kind], _when(record), record.id) for record in self.records)
-
     def homes(self) -> dict[str, list[Scope]]:
         """The sessions of the messages that go, by message id: several sessions may use the same id."""
         found = defaultdict[str, list[Scope]](list)
@@ -123,12 +116,13 @@ def apply(store: Store, plan: Plan) -> Erased:
 
 
 def _plan(found: _Found, scope: Scope, policies: Sequence[Policy], now: datetime) -> Plan:
-    by_layer: dict[str, list[tuple[datetime, str]]] = defaultdict(list)
-    for layer, at, id in found.names():
-        by_layer[layer].append((at, id))
+    by_layer = {MESSAGES: sorted((at, id) for ids in found.messages.values() for id, at in ids.items())}
+    for layer, kind in KINDS.items():
+        by_layer[layer] = sorted((_when(record), record.id) for record in found.records if record.kind == kind)
     going = tuple(
-        Going(layer, len(things), min(things)[0], tuple(id for _, id in sorted(things)[:SAMPLE]))
+        Going(layer, len(things), things[0][0], tuple(id for _, id in things[:SAMPLE]))
         for layer, things in sorted(by_layer.items())
+        if things
     )
     return Plan(scope, tuple(policies), now, going, found.digest())
 
