@@ -22,7 +22,7 @@ from recollect.flow.align import compare, says, spoken
 from recollect.flow.limits import Limits
 from recollect.flow.room import beside, fitted
 from recollect.flow.shorten import acceptable
-from recollect.flow.turns import answerable, called
+from recollect.flow.turns import answerable, called, last_asked
 from recollect.flow.window import Window
 from recollect.layers.answer import Attempts, less
 from recollect.llm.overflow import detect
@@ -139,7 +139,7 @@ class History:
     def _fitted(self, lines: Sequence[Sent], room: int, overhead: int) -> list[Message]:
         """A changed history in a window of its own, with memory in front of its question if there is room."""
         messages = list(called([line.message for line in lines]))
-        asked = next((message for message in reversed(messages) if message.role == "user"), None)
+        asked = last_asked(messages)
         memory = self._remembered(asked, room) if asked else ""
         return fitted(memory, room, self._tokens, lambda limits: self._running(messages, limits, overhead))
 
