@@ -167,14 +167,10 @@ def _check(response: httpx2.Response) -> None:
 
 async def _whole(response: httpx2.Response) -> Reply:
     kept = {name: value for name, value in response.headers.items() if name in PASSED}
-    body = bytearray()
-    async for piece in response.aiter_bytes():
-        body += piece
-        if len(body) > MOST_BYTES:
-            raise BadReply(f"the reply of the model's server has over {MOST_BYTES:,} bytes")
+    body = b"".join([piece async for piece in _pieces(response)])
     if response.is_success and not body.lstrip().startswith(b"{"):
         raise BadReply("the model's server answered what is not OpenAI's API: is OPENAI_BASE_URL its address?")
-    reply = Reply(response.status_code, bytes(body), kept)
+    reply = Reply(response.status_code, body, kept)
     if reply.status in (401, 403):
         raise _not_let_in(reply)
     return reply
