@@ -20,14 +20,7 @@ from fastapi import APIRouter, Header, Request, Response
 from pydantic.json_schema import SkipJsonSchema
 from starlette.requests import ClientDisconnect
 
-from recollect.errors import (
-    BudgetTooSmall,
-    ConfigError,
-    ContextOverflow,
-    ModelError,
-    ModelUnavailable,
-    RecollectError,
-)
+from recollect.errors import BudgetTooSmall, ContextOverflow, ModelError, ModelUnavailable, RecollectError
 from recollect.flow.align import fingerprint
 from recollect.flow.render import MOST_MARKS, keep_marks, parse, render
 from recollect.flow.room import beside
@@ -203,7 +196,7 @@ class Turn:
         budget = self.chat.memory.settings.budget
         takes = self.service.takes.get(self.body["model"], budget + self._for_reply) - self._for_reply
         if takes < budget:
-            with suppress(BudgetTooSmall, ConfigError):
+            with suppress(BudgetTooSmall):
                 return self._fitted(takes, kept)
         return self._fitted(budget, kept)
 
