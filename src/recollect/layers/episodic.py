@@ -113,19 +113,13 @@ class Episodic:
             return f"{written(at)} ({ago(at.date(), _there(asked.at, at).date())})"
 
         @cache
-        def beside(shown: frozenset[str]) -> tuple[_Kept, _Chosen]:
-            parts = [part for message in said if message.id in shown for part in pieces(message.text)]
-            chosen = _Chosen(most)
-            if (
-                most
-                and most > 1
-                and whoever
-                and not nothing
-                and _first(whoever, here, shown) != _first(ranking, here, shown)
-            ):
-                best = islice(distinct(self._read(asked, whoever, 0, None, here, shown), parts), 1)
+        def beside(ids: frozenset[str]) -> tuple[_Kept, _Chosen]:
+            parts = [part for message in said if message.id in ids for part in pieces(message.text)]
+            shown, chosen = frozenset((here, id) for id in ids), _Chosen(most)
+            if whoever and not nothing and (most or 0) > 1 and _first(whoever, shown) != _first(ranking, shown):
+                best = islice(distinct(self._read(asked, whoever, 0, shown=shown), parts), 1)
                 chosen.sessions.update(moment.session for moment in best)
-            read = iter(()) if nothing else self._read(asked, ranking, FIRST, chosen, here, shown)
+            read = iter(()) if nothing else self._read(asked, ranking, FIRST, chosen, shown)
             return _Kept(distinct(read, parts)), chosen
 
         @cache
@@ -155,8 +149,7 @@ class Episodic:
         ranking: Ranking,
         first: int,
         chosen: _Chosen | None = None,
-        here: str = "",
-        shown: frozenset[str] = frozenset(),
+        shown: frozenset[tuple[str, str]] = frozenset(),
         *,
         whole: bool = False,
     ) -> Iterator[Moment]:
@@ -174,8 +167,7 @@ class Episodic:
                 ranking, chosen, size = ranking.within(chosen.sessions), None, first + SPARE
             most = size + len(shown)
             named = ((place, columns.id_of(place)) for place in ranking.best(most) if place not in read)
-            new = ((place, id) for place, id in named if id[0] != here or id[1] not in shown)
-            places = dict(islice(new, size))
+            places = dict(islice(((place, id) for place, id in named if id not in shown), size))
             if not places and ranking.count < most:
                 return
             entries = there(self.store, asked.within, dict.fromkeys(places.values()))
@@ -205,10 +197,10 @@ class Episodic:
         return bool(erased)
 
 
-def _first(ranking: Ranking, here: str, shown: frozenset[str]) -> str | None:
+def _first(ranking: Ranking, shown: frozenset[tuple[str, str]]) -> str | None:
     """The session of the best turn that is not shown."""
     ids = map(ranking.columns.id_of, ranking.best(ranking.count))
-    return next((session for session, id in ids if session != here or id not in shown), None)
+    return next((id[0] for id in ids if id not in shown), None)
 
 
 def _scores(entry: Entry, least: float) -> bool:
