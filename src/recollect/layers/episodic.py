@@ -74,13 +74,13 @@ class Episodic:
         moments = islice(distinct(self._read(asked, ranking, first)), k)
         matter = set(query_words(asked.text))
         hits = pack(moments, budget, self.count, words, matter)
-        return Recalled(hits, ranking.relevance, self._by_chance(asked, ranking))
+        return Recalled(hits, ranking.relevance, self._by_chance(asked.text, ranking))
 
     def search(self, asked: Asked, k: int) -> Recalled:
         """The `k` best turns, a hit each; without vectors to compare, only turns that share words with the question."""
         ranking = self.ranker.rank(asked, only_matching=True)
         hits = one_by_one(islice(distinct(self._read(asked, ranking, k, whole=True)), k))
-        return Recalled(hits, ranking.relevance, self._by_chance(asked, ranking))
+        return Recalled(hits, ranking.relevance, self._by_chance(asked.text, ranking))
 
     def offer(
         self, asked: Asked, k: int | None, said: Sequence[Message] = (), here: str = ""
@@ -99,13 +99,12 @@ class Episodic:
         if asks_of_talk(question):
             asked = replace(asked, by_time=True)
         else:
-            texts = (message.text for message in reversed(said) if message.role == "user")
-            before = (text for text in texts if text != question)
+            before = (one.text for one in reversed(said) if one.role == "user" and one.text != question)
             asked = replace(asked, text=with_what_it_means(question, before, COMMON))
         ranking = self.ranker.rank(asked)
         together = ranking.throughout or asks_for_several(question)
         most = None if together else k
-        nothing = not asked.by_time and self.ranker.is_off_topic(question, ranking, self.floor)
+        nothing = self._by_chance(question, ranking)
         whoever = None if ranking.whoever is None or asked.by_time else replace(ranking, scores=ranking.whoever)
         matter = set(query_words(asked.text))
 
@@ -136,8 +135,8 @@ class Episodic:
 
         return within
 
-    def _by_chance(self, asked: Asked, ranking: Ranking) -> bool:
-        return not asks_of_talk(asked.text) and self.ranker.is_off_topic(asked.text, ranking, self.floor)
+    def _by_chance(self, question: str, ranking: Ranking) -> bool:
+        return not asks_of_talk(question) and self.ranker.is_off_topic(question, ranking, self.floor)
 
     def forget(self, scope: Scope) -> None:
         """Drop what is kept in memory of a scope whose messages were erased."""
