@@ -75,7 +75,7 @@ def backfill(
         elif isinstance(item, Skipped):
             skipped.append(item)
         elif isinstance(item, Imported):
-            number += _keep_conversation(memory, item, _scope(item, user, tenant), touched, skipped)
+            number += _keep_conversation(Session(memory, _scope(item, user, tenant)), item, touched, skipped)
         else:
             raise ConfigError(f"a transcript is what recollect.imports.read(path) gives, not a {type(item).__name__}")
         if progress:
@@ -102,14 +102,12 @@ def _scope(item: Imported | Put, user: str | None, tenant: str) -> Scope:
     return Scope(tenant, owner, item.session)
 
 
-def _keep_conversation(
-    memory: Memory, item: Imported, scope: Scope, touched: set[Scope], skipped: list[Skipped]
-) -> Counter[str]:
+def _keep_conversation(chat: Session, item: Imported, touched: set[Scope], skipped: list[Skipped]) -> Counter[str]:
     """Keep a conversation; returns how much of it is new, and how much was known."""
     before = len(skipped)
-    messages, facts = _messages(memory, item, scope, skipped), _facts(memory, item.notes, scope)
+    messages, facts = _messages(chat, item, skipped), _facts(chat, item.notes)
     if messages:
-        touched.add(scope)
+        touched.add(chat.scope)
     known = len(item.messages) + len(item.notes) - messages - facts - (len(skipped) - before)
     return Counter(messages=messages, facts=facts, known=known)
 
@@ -137,9 +135,8 @@ def keep_things(
     return number
 
 
-def _messages(memory: Memory, item: Imported, scope: Scope, skipped: list[Skipped]) -> int:
+def _messages(chat: Session, item: Imported, skipped: list[Skipped]) -> int:
     """Keep messages; returns how many are new. A message is skipped if a different one has its id already."""
-    chat = memory.session(item.session, user=scope.user or "", tenant=scope.tenant)
     messages, new = _entitled(item), 0
     for start in range(0, len(messages), BATCH):
         batch = messages[start : start + BATCH]
@@ -195,24 +192,25 @@ def _one_by_one(chat: Session, batch: Sequence[Message], skipped: list[Skipped])
     return new
 
 
-def _facts(memory: Memory, notes: Iterable[Note], scope: Scope) -> int:
+def _facts(chat: Session, notes: Iterable[Note]) -> int:
     """Keep notes as facts of the user, in their own words; returns how many are new."""
-    records = {record.id: record for record in (_fact(note, memory, scope) for note in notes)}
-    known = {record.id for record in memory.store.records.get(scope.owner, list(records))}
+    records = {record.id: record for record in (_fact(note, chat) for note in notes)}
+    kept, owner = chat.memory.store.records, chat.scope.owner
+    known = {record.id for record in kept.get(owner, list(records))}
     new = [record for id, record in records.items() if id not in known]
-    memory.store.records.put(scope.owner, new)
+    kept.put(owner, new)
     return len(new)
 
 
-def _fact(note: Note, memory: Memory, scope: Scope) -> Record:
-    at = note.at or memory.clock()
+def _fact(note: Note, chat: Session) -> Record:
+    at = note.at or chat.memory.clock()
     said = at.isoformat()
     value = {
         "type": _type(note.text, at),
         "value": note.text,
         "at": said,
         "order": said,
-        "session": scope.session,
+        "session": chat.scope.session,
         "ended": False,
         "imported": note.metadata,
     }

@@ -15,6 +15,7 @@ from recollect.flow.assemble import Counts, assemble
 from recollect.flow.context import Context
 from recollect.flow.fill import Offer
 from recollect.flow.room import Room, View, firm_turns
+from recollect.flow.turns import last_asked
 from recollect.frozen import EMPTY
 from recollect.layers.all import Layers
 from recollect.layers.ranking import Asked
@@ -92,7 +93,7 @@ class Controller:
                 view = self._view(scope, request)
             except BudgetTooSmall:
                 return {}  # `_build` raises the same error, and tells what is needed
-            last = _last_asked(view)
+            last = last_asked(view.shown.messages)
             if self.settled.before(_place(scope, view, last, request)):
                 return {}
         text = _text(request.question or last)
@@ -106,7 +107,7 @@ class Controller:
     def _build(self, scope: Scope, request: ContextRequest, fetched: Mapping[str, Offer]) -> Context:
         """The context. The last question gets the same memory when it is asked again, as in an agent's loop."""
         view = self._view(scope, request)
-        question = request.question or _last_asked(view)
+        question = request.question or last_asked(view.shown.messages)
         place = _place(scope, view, question, request)
         if not request.question and (before := self.settled.before(place)):
             view = replace(view, shown=before.shown(view.shown, self.windows.count))
@@ -243,7 +244,3 @@ def _place(scope: Scope, view: View, question: Message | None, request: ContextR
 
 def _text(question: Message | None) -> str:
     return question.text[:MAX_QUESTION] if question else ""
-
-
-def _last_asked(view: View) -> Message | None:
-    return next((message for message in reversed(view.shown.messages) if message.role == "user"), None)

@@ -12,21 +12,19 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 
 from recollect.arguments import check_budget, check_given
-from recollect.errors import BudgetTooSmall, ConfigError, ContextOverflow
+from recollect.errors import BudgetTooSmall, ContextOverflow
 from recollect.flow.align import compare, says, spoken
 from recollect.flow.limits import Limits
 from recollect.flow.room import beside, fitted
 from recollect.flow.shorten import acceptable
-from recollect.flow.turns import answerable, called
+from recollect.flow.turns import answerable, called, last_asked
 from recollect.flow.window import Window
-from recollect.http import REFUSED
-from recollect.layers.answer import less
-from recollect.layers.working import REDUCE_TO
+from recollect.layers.answer import Attempts, less
 from recollect.llm.overflow import detect
 from recollect.memory import Memory
 from recollect.recent import Recent
@@ -141,7 +139,7 @@ class History:
     def _fitted(self, lines: Sequence[Sent], room: int, overhead: int) -> list[Message]:
         """A changed history in a window of its own, with memory in front of its question if there is room."""
         messages = list(called([line.message for line in lines]))
-        asked = next((message for message in reversed(messages) if message.role == "user"), None)
+        asked = last_asked(messages)
         memory = self._remembered(asked, room) if asked else ""
         return fitted(memory, room, self._tokens, lambda limits: self._running(messages, limits, overhead))
 
@@ -171,20 +169,16 @@ class History:
 class Asking(Generic[R]):
     """A call of a model with a history; `made` turns what is to be sent into the caller's request.
 
-    If the model says that its context overflowed, it is asked again with less, at most three times. If it refuses the
-    request, it is asked once more without blank texts, and without pictures, files and thinking from before the
-    question; all of those stay in the log. If it refuses that too, the first refusal is raised.
+    If the model says that its context overflowed, it is asked again with less; if it refuses the request, without blank
+    texts, and without pictures, files and thinking from before the question. All of those stay in the log.
     """
 
     history: History
     given: Sequence[Message]
     tools: Sequence[Mapping[str, Any]]
     made: Callable[[Sequence[Sent]], R]
-    _first: Sequence[Sent] = ()  # what was sent first
-    _last: Sequence[Sent] = ()  # what was sent last
-    _again: bool = False  # whether the question had been asked before
-    _refused: Exception | None = None  # the first refusal
-    _cuts: Iterator[float] = field(default_factory=lambda: iter(REDUCE_TO))  # the shares still to try
+    _again: bool = field(init=False)  # whether the question had been asked before
+    _attempts: Attempts[Sent] = field(init=False)
 
     def ask(self, model: Callable[[R], T]) -> T:
         """Ask the model; returns its answer."""
@@ -206,32 +200,19 @@ class Asking(Generic[R]):
 
     def first(self) -> R:
         """Keep what is new; returns the first request to make."""
-        self._first, self._again = self.history.asked(self.given, self.tools)
-        self._last = self._first
-        return self.made(self._first)
+        history, given, tools = self.history, self.given, self.tools
+        sent, self._again = history.asked(given, tools)
+
+        def smaller(overflow: ContextOverflow, attempt: int) -> list[Sent]:
+            return history.prompt(given, tools, less(overflow, history.counted(sent, tools), attempt))
+
+        self._attempts = Attempts(sent, smaller, _bare)
+        return self.made(sent)
 
     def after(self, error: Exception) -> R:
         """The request to make after this error; raises the error if nothing else can be tried."""
         status = getattr(error, "status_code", None)
-        if found := detect(status, str(error)):
-            sent = self._smaller(found, error)
-            self._last = _bare(sent) if self._refused else sent
-        elif status in REFUSED and (bare := _bare(self._last)) != self._last:
-            self._last, self._refused = bare, error
-        else:
-            raise self._refused or error if status in REFUSED else error
-        return self.made(self._last)
-
-    def _smaller(self, found: ContextOverflow, error: Exception) -> list[Sent]:
-        """A smaller prompt than the first; raises the error if none is valid, or no more attempts are left."""
-        share = next(self._cuts, None)
-        if share is None:
-            raise error
-        most = less(found, self.history.counted(self._first, self.tools), share)
-        try:
-            return self.history.prompt(self.given, self.tools, most)
-        except (BudgetTooSmall, ConfigError):
-            raise error from None
+        return self.made(self._attempts.after(error, status, detect(status, str(error))))
 
     def keep(self, *answers: Message) -> None:
         """Keep what the model said. The answer to a repeated question is kept only once the caller passes it back."""

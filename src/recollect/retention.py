@@ -72,13 +72,6 @@ class _Found:
     records: list[Record] = field(default_factory=list)
     spared: list[Record] = field(default_factory=list)
 
-    def names(self) -> Iterator[tuple[str, datetime, str]]:
-        """The layer, the time and the id of each thing."""
-        for ids in self.messages.values():
-            yield from ((MESSAGES, at, id) for id, at in ids.items())
-        layers = {kind: layer for layer, kind in KINDS.items()}
-        yield from ((layers[record.kind], _when(record), record.id) for record in self.records)
-
     def homes(self) -> dict[str, list[Scope]]:
         """The sessions of the messages that go, by message id: several sessions may use the same id."""
         found = defaultdict[str, list[Scope]](list)
@@ -100,16 +93,16 @@ class _Found:
 
 def preview(store: Store, scope: Scope, policies: Sequence[Policy], now: datetime) -> Plan:
     """What would be erased from a scope at the time `now`; nothing is changed."""
-    now = with_zone(now)
-    return _plan(_found(store, scope, policies, now), scope, policies, now)
+    plan = Plan(scope, tuple(policies), with_zone(now), (), "")
+    return _filled(plan, _found(store, plan))
 
 
 def apply(store: Store, plan: Plan) -> Erased:
     """Erase exactly what the plan says; returns how much. If that has changed, raises Conflict and erases nothing."""
     with store.transaction(plan.scope):
-        found = _found(store, plan.scope, plan.policies, plan.now)
+        found = _found(store, plan)
         if found.digest() != plan.digest:
-            raise Conflict(_differs(plan, _plan(found, plan.scope, plan.policies, plan.now)))
+            raise Conflict(_differs(plan, _filled(plan, found)))
         erased = [
             store.log.erase(session, None if session in found.sessions else list(ids))
             for session, ids in found.messages.items()
@@ -122,15 +115,16 @@ def apply(store: Store, plan: Plan) -> Erased:
     return replace(total, records=total.records - len(found.spared) + records)
 
 
-def _plan(found: _Found, scope: Scope, policies: Sequence[Policy], now: datetime) -> Plan:
-    by_layer: dict[str, list[tuple[datetime, str]]] = defaultdict(list)
-    for layer, at, id in found.names():
-        by_layer[layer].append((at, id))
+def _filled(plan: Plan, found: _Found) -> Plan:
+    by_layer = {MESSAGES: sorted((at, id) for ids in found.messages.values() for id, at in ids.items())}
+    for layer, kind in KINDS.items():
+        by_layer[layer] = sorted((_when(record), record.id) for record in found.records if record.kind == kind)
     going = tuple(
-        Going(layer, len(things), min(things)[0], tuple(id for _, id in sorted(things)[:SAMPLE]))
+        Going(layer, len(things), things[0][0], tuple(id for _, id in things[:SAMPLE]))
         for layer, things in sorted(by_layer.items())
+        if things
     )
-    return Plan(scope, tuple(policies), now, going, found.digest())
+    return replace(plan, going=going, digest=found.digest())
 
 
 def _differs(plan: Plan, now: Plan) -> str:
@@ -140,16 +134,16 @@ def _differs(plan: Plan, now: Plan) -> str:
     return f"what would be erased has changed since the preview ({counts}): nothing was erased, make a new preview"
 
 
-def _found(store: Store, scope: Scope, policies: Sequence[Policy], now: datetime) -> _Found:
+def _found(store: Store, plan: Plan) -> _Found:
     found = _Found()
-    if about := [policy for policy in policies if policy.layer == MESSAGES]:
-        _find_messages(store, scope, about, now, found)
+    if about := [policy for policy in plan.policies if policy.layer == MESSAGES]:
+        _find_messages(store, plan, about, found)
     homes = found.homes()
     searched = {record.position for record in _searched(store, found)}
     for layer, kind in KINDS.items():
-        records = store.records.find(scope.owner, kind=kind)
-        inside = [record for record in records if record.scope and scope.covers(record.scope)]
-        own = _expired(inside, [policy for policy in policies if policy.layer == layer], now)
+        records = store.records.find(plan.scope.owner, kind=kind)
+        inside = [record for record in records if record.scope and plan.scope.covers(record.scope)]
+        own = _expired(inside, [policy for policy in plan.policies if policy.layer == layer], plan.now)
         along = [one for one in records if one.position in searched or _goes_along(one, found.sessions, homes)]
         if layer == "facts":
             going = {record.position for record in own}
@@ -159,19 +153,18 @@ def _found(store: Store, scope: Scope, policies: Sequence[Policy], now: datetime
     return found
 
 
-def _find_messages(store: Store, scope: Scope, policies: Sequence[Policy], now: datetime, found: _Found) -> None:
+def _find_messages(store: Store, plan: Plan, policies: Sequence[Policy], found: _Found) -> None:
     times: dict[Scope, dict[str, datetime]] = {}
     spoken: dict[Scope, list[_Turn]] = {}
-    for session in [one.scope for one in each_session(store.log, scope) if one.messages]:
+    for session in [one.scope for one in each_session(store.log, plan.scope) if one.messages]:
         read = store.log.read(session)
         times[session] = {entry.message.id: _at(entry) for entry in read}
         spoken[session] = list(_turns(session, read))
     everything = [turn for said in spoken.values() for turn in said]
-    idle = idle_sessions(everything, policies, now)
-    found.sessions = {session for session in spoken if session in idle}
-    gone = {turn.key for turn in expired(everything, policies, now)}
+    found.sessions = spoken.keys() & idle_sessions(everything, policies, plan.now)
+    gone = {turn.key for turn in expired(everything, policies, plan.now)}
     for session, said in spoken.items():
-        going = said if session in idle else [turn for turn in said if turn.key in gone]
+        going = said if session in found.sessions else [turn for turn in said if turn.key in gone]
         if going:
             ids = times[session] if len(going) == len(said) else [id for turn in going for id in turn.key[1]]
             found.messages[session] = {id: times[session][id] for id in ids}

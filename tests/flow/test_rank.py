@@ -82,8 +82,9 @@ def test_how_well_a_turn_answers_whoever_said_it_is_its_score_where_that_does_no
     sessions: list[int], data: st.DataObject
 ) -> None:
     places = data.draw(st.sets(st.integers(0, len(sessions) - 1)))
-    known = near_by({place: data.draw(st.floats(-1, 1)) for place in places})
-    turns, signals = turns_of(sessions), {"meaning": known, "postings": [holding(*sorted(places))]}
+    known = {place: data.draw(st.floats(-1, 1)) for place in places}
+    meaning = near_by(known) if known else None
+    turns, signals = turns_of(sessions), {"meaning": meaning, "postings": [holding(*sorted(places))]}
     _, whoever = rank.score(turns, asking(**signals, prefer_own=True))
     assert whoever is not None
     rank.add_session_best(whoever, turns)

@@ -59,9 +59,11 @@ def test_what_a_server_refuses_of_before_the_question_is_left_out(serve: Serve, 
     def refusing(asked: Asked) -> str:
         if "Hm." in str(asked.body) or "cat.png" in str(asked.body):
             raise Refused(422, "Extra inputs are not permitted", asked=asked)
+        if asked.tokens > 1_000:
+            raise Refused(400, f"prompt is too long: {asked.tokens} tokens > 1000 maximum", asked=asked)
         return "There."
 
-    provider, model = serve("openai", refusing, limit=3_000)
+    provider, model = serve("openai", refusing)
     shown = Message("user", (Text("Whose cat?"), Image(url="https://example.org/cat.png")))
     thought = Message("assistant", (Thinking("Hm."), Text("Mine.")))
     messages = [*talk(20)[:-1], shown, thought, Message("user", "Where?")]
@@ -69,6 +71,7 @@ def test_what_a_server_refuses_of_before_the_question_is_left_out(serve: Serve, 
     assert reply and reply.text == "There."
     last = [message.text for message in provider.requests[-1].messages][-3:]
     assert last == ["Whose cat?\n[image cut]", "Mine.", "Where?"]
+    assert [asked.status for asked in provider.requests] == [422, 400, 200]
 
 
 def test_what_is_refused_with_and_without_that_is_told_as_it_was_at_first(serve: Serve) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.errors import ContextOverflow
+from recollect.llm import Usage, dialect
 from recollect.llm.overflow import detect
 from tests.shared import shared_path
 
@@ -137,6 +138,14 @@ def test_one_that_names_no_limit_is_recognised_all_the_same(status: int | None, 
 @pytest.mark.parametrize(("status", "text"), LOOK_ALIKES)
 def test_other_refusals_are_none(status: int | None, text: str) -> None:
     assert detect(status, text) is None
+
+
+def test_an_answer_that_ended_as_usual_is_not_searched_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched = list[str]()
+    monkeypatch.setattr(dialect, "detect", lambda _, text: searched.append(text))
+    for finish in ("stop", "eos"):
+        assert dialect.reply_of({"role": "assistant", "content": "Hi."}, "openai", finish, Usage(), {}).finish == "stop"
+    assert searched == ["eos"]
 
 
 def test_the_room_is_what_the_answer_leaves() -> None:

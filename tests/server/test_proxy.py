@@ -181,6 +181,15 @@ def test_a_provider_that_is_not_there_is_an_error_of_its_own(monkeypatch: pytest
         assert said(proxy)[0] == ("user", HELLO["content"])
 
 
+def test_an_answer_in_one_piece_that_ends_in_the_middle_is_said_to_break_off(
+    proxy: Running, provider: Provider
+) -> None:
+    provider.fail("disconnect")
+    with pytest.raises(openai.InternalServerError, match="broke off"):
+        ask(client(proxy), HELLO)
+    assert said(proxy) == [("user", HELLO["content"])]
+
+
 def test_another_file_with_the_same_words_goes_to_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     def about(data: str) -> Any:
         return {

@@ -37,7 +37,7 @@ def test_a_model_that_the_provider_has_not_is_refused_in_its_words(
 
 
 def test_no_model_is_not_found(proxy: Running) -> None:
-    with pytest.raises(openai.NotFoundError, match="no model is named"):
+    with pytest.raises(openai.NotFoundError, match="no model is named: name one that GET /v1/models lists"):
         client(proxy).models.retrieve("\n")
 
 

@@ -19,7 +19,7 @@ from recollect.errors import BudgetTooSmall, MissingExtra
 from recollect.flow.limits import Limits
 from recollect.flow.render import parse, render
 from recollect.flow.room import beside, fitted
-from recollect.flow.turns import steps
+from recollect.flow.turns import last_asked, steps
 from recollect.flow.window import Window
 from recollect.layers.working import fit
 from recollect.session import Session
@@ -117,7 +117,7 @@ class RecollectSession(SessionABC):
         """Keep what is new; returns how many messages that is, and the last question."""
         messages = parse(items, SHAPE)
         kept = self.session.add_many(messages[self._delivered(items, messages) :]) if messages else ()
-        return len(kept), next((message for message in reversed(messages) if message.role == "user"), None)
+        return len(kept), last_asked(messages)
 
     def _delivered(self, items: Sequence[TResponseInputItem], messages: Sequence[Message]) -> int:
         """How many of these the log ends with already: known by an id, or a question that is still unanswered."""

@@ -21,7 +21,7 @@ from recollect.flow.fill import FIRM, PRIORITY, Fill, Filled, Offer, TopK
 from recollect.flow.limits import Limits
 from recollect.flow.receipt import Line
 from recollect.flow.shorten import WORDS_CUT
-from recollect.flow.turns import answerable, turns
+from recollect.flow.turns import answerable, last_asked, turns
 from recollect.flow.window import Window
 from recollect.frozen import EMPTY
 from recollect.settings import Settings
@@ -82,7 +82,7 @@ def assemble(
         raise BudgetTooSmall(error.needed + asked, budget, ledger, error.overhead) from None
     share = int(settings.facts_share * budget)
     firm = share if settings.facts_tokens is None else min(share, settings.facts_tokens)
-    said = question or next((one for one in reversed(window.messages) if one.role == "user"), None)
+    said = question or last_asked(window.messages)
     fill = Fill(offers, settings, cache(counts.text), firm, session, asks_for_all(said.text if said else ""))
     filled, shown = _filled(window, budget - asked, fill, counts)
     while (context := _context(shown, question, fill.deduplicated(filled), budget, settings, counts)).tokens > budget:

@@ -92,7 +92,7 @@ class Turns(NamedTuple):
 class Question:
     """What ranking knows of the question.
 
-    `meaning` has the turns nearest in meaning; None where there is no model. `postings` has for each word the turns
+    `meaning` has the turns nearest in meaning; None where no turn's is known. `postings` has for each word the turns
     that hold it, each as often as it does.
     """
 
@@ -119,8 +119,7 @@ def score(turns: Turns, question: Question) -> tuple[Numbers, Numbers | None]:
     """One score a turn, the higher the better; and how well each answers whoever said it, where that matters."""
     matched = keywords(turns, question.postings)
     matched /= max(float(matched.max(initial=0.0)), 1e-6)
-    near = question.meaning if question.meaning is not None and len(question.meaning[0]) else None
-    by_words = near is None and len(question.postings) > 0
+    by_words = question.meaning is None and len(question.postings) > 0
     total = KEYWORDS * matched
     total += turns.worth
     total += turns.long * (1 - held(turns, question.postings)) if by_words else turns.long
@@ -132,13 +131,13 @@ def score(turns: Turns, question: Question) -> tuple[Numbers, Numbers | None]:
         total += (question.recency * _NEWNESS).take(question.today - turns.day, mode="clip")
     if question.speaker is not None:
         total += SPEAKER * (turns.speaker == question.speaker)
-    if near is not None:
-        add_meaning(total, turns, near)
+    if question.meaning is not None:
+        add_meaning(total, turns, question.meaning)
     whoever = total.copy() if question.prefer_own else None
     if question.prefer_own:
         own = OWN_WORDS * turns.own
-        if by_words or near is not None:
-            own *= agreeing(matched, near)
+        if by_words or question.meaning is not None:
+            own *= agreeing(matched, question.meaning)
         total += own
     add_session_best(total, turns)
     return total, whoever

@@ -71,6 +71,11 @@ def steps(messages: Sequence[Message], indexes: Iterable[int]) -> Iterator[list[
         yield step
 
 
+def last_asked(messages: Sequence[Message]) -> Message | None:
+    """What the user said last."""
+    return next((message for message in reversed(messages) if message.role == "user"), None)
+
+
 def answerable(messages: Sequence[Message]) -> tuple[Message, ...]:
     """The conversation as every provider accepts it: without calls that were unanswered when user or model went on.
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, TypeVar, Unpack
+from typing import Any, Final, Generic, TypeVar, Unpack
 from weakref import WeakKeyDictionary
 
-from recollect.errors import BudgetTooSmall, ConfigError, ContextOverflow, ModelUnavailable
+from recollect.errors import BudgetTooSmall, ConfigError, ContextOverflow, ModelError, ModelUnavailable
 from recollect.flow.shorten import acceptable
 from recollect.flow.window import Window
 from recollect.http import REFUSED, resumed
@@ -18,6 +18,7 @@ from recollect.llm.model import ChatModel, Delta, Options, Reply
 from recollect.tokens import TokenCounter, estimate
 from recollect.types import Message
 
+M = TypeVar("M")
 T = TypeVar("T")
 
 _TAKES: Final[WeakKeyDictionary[Any, int]] = WeakKeyDictionary()
@@ -77,43 +78,68 @@ def _fitting(
     """Ask; returns the answer, the window that was shown, and how often that had to be made smaller."""
     tools, reply = options.get("tools", ()), options.get("max_tokens") or 0
     window = _expected(partial(fit, messages, counter=counter, tools=tools), model, reply)
-    retries, takes = 0, None
-    limit = window.tokens
+    limit, takes = window.tokens, None
+
+    def smaller(overflow: ContextOverflow, attempt: int) -> Sequence[Message]:
+        nonlocal window, limit, takes
+        takes = overflow.limit or takes
+        limit = min(limit, window.tokens, _room(overflow, window.tokens))
+        reduced = reduce(messages, attempt, limit, counter=counter, tools=tools)
+        if limit == 0 or reduced.tokens >= window.tokens:  # 0: the answer alone would take it all
+            raise overflow
+        window = reduced
+        return window.messages
+
+    attempts = Attempts(window.messages, smaller, acceptable)
     while True:
         try:
-            said = _accepted(ask, window.messages)
+            said = ask(attempts.sent)
             break
-        except ContextOverflow as overflow:
-            takes = overflow.limit or takes
-            limit = min(limit, window.tokens, _room(overflow, window.tokens))
-            if retries == len(REDUCE_TO) or limit == 0:  # 0: the answer alone would take it all
-                raise
-            retries += 1
-            try:
-                smaller = reduce(messages, retries, limit, counter=counter, tools=tools)
-            except BudgetTooSmall as error:
-                raise overflow from error
-            if smaller.tokens >= window.tokens:
-                raise
-            window = smaller
-    if retries:
+        except ModelError as error:
+            attempts.after(error)
+    if attempts.retries:
         with suppress(TypeError):  # a model that can't be a key
             _TAKES[model] = takes or window.tokens + reply
-    return said, window, retries
+    return said, window, attempts.retries
 
 
-def _accepted(ask: Callable[[Sequence[Message]], T], messages: Sequence[Message]) -> T:
-    """Ask; if that is refused, ask once more without what providers refuse. If both are, raise the first refusal."""
-    try:
-        return ask(messages)
-    except ModelUnavailable as refusal:
-        bare = acceptable(messages)
-        if refusal.status not in REFUSED or bare == list(messages):
-            raise
-        try:
-            return ask(bare)
-        except ModelUnavailable as again:
-            raise refusal if again.status in REFUSED else again from None
+@dataclass(slots=True, eq=False)
+class Attempts(Generic[M]):
+    """What was `sent` to a model, and what to send it after an error.
+
+    If its context overflowed, that is what `smaller` makes of the messages, at most three times. If it refuses them,
+    they are sent once more as `bare` leaves them; if it refuses that too, the first refusal is raised.
+    """
+
+    sent: Sequence[M]
+    smaller: Callable[[ContextOverflow, int], Sequence[M]]
+    bare: Callable[[Sequence[M]], Sequence[M]]
+    retries: int = 0
+    _refusal: Exception | None = None
+
+    def after(
+        self, error: Exception, status: int | None = None, overflow: ContextOverflow | None = None
+    ) -> Sequence[M]:
+        """What to send after this error; raises the error if nothing else can be tried.
+
+        Of an error that is not ours, give the HTTP `status` and the `overflow` that its words tell of.
+        """
+        status = error.status if isinstance(error, ModelUnavailable) else status
+        overflow = error if isinstance(error, ContextOverflow) else overflow
+        if overflow:
+            if self.retries == len(REDUCE_TO):
+                raise error
+            self.retries += 1
+            try:
+                smaller = self.smaller(overflow, self.retries)
+            except BudgetTooSmall as too_small:
+                raise error from too_small
+            self.sent = self.bare(smaller) if self._refusal else smaller
+        elif status in REFUSED and (bare := self.bare(self.sent)) != list(self.sent):
+            self.sent, self._refusal = bare, error
+        else:
+            raise self._refusal or error if status in REFUSED else error
+        return self.sent
 
 
 def _expected(fits: Callable[..., Window], model: ChatModel, reply: int) -> Window:
@@ -127,9 +153,9 @@ def _expected(fits: Callable[..., Window], model: ChatModel, reply: int) -> Wind
     return whole
 
 
-def less(overflow: ContextOverflow, counted: int, share: float) -> int:
+def less(overflow: ContextOverflow, counted: int, attempt: int) -> int:
     """The budget for asking again: a share of what was counted, and no more than the model has room for."""
-    return max(1, min(int(counted * share), _room(overflow, counted)))
+    return max(1, min(int(counted * REDUCE_TO[attempt - 1]), _room(overflow, counted)))
 
 
 def _room(overflow: ContextOverflow, counted: int) -> int:

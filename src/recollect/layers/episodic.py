@@ -74,13 +74,13 @@ class Episodic:
         moments = islice(distinct(self._read(asked, ranking, first)), k)
         matter = set(query_words(asked.text))
         hits = pack(moments, budget, self.count, words, matter)
-        return Recalled(hits, ranking.relevance, self._by_chance(asked, ranking))
+        return Recalled(hits, ranking.relevance, self._by_chance(asked.text, ranking))
 
     def search(self, asked: Asked, k: int) -> Recalled:
         """The `k` best turns, a hit each; without vectors to compare, only turns that share words with the question."""
         ranking = self.ranker.rank(asked, only_matching=True)
         hits = one_by_one(islice(distinct(self._read(asked, ranking, k, whole=True)), k))
-        return Recalled(hits, ranking.relevance, self._by_chance(asked, ranking))
+        return Recalled(hits, ranking.relevance, self._by_chance(asked.text, ranking))
 
     def offer(
         self, asked: Asked, k: int | None, said: Sequence[Message] = (), here: str = ""
@@ -99,13 +99,12 @@ class Episodic:
         if asks_of_talk(question):
             asked = replace(asked, by_time=True)
         else:
-            texts = (message.text for message in reversed(said) if message.role == "user")
-            before = (text for text in texts if text != question)
+            before = (one.text for one in reversed(said) if one.role == "user" and one.text != question)
             asked = replace(asked, text=with_what_it_means(question, before, COMMON))
         ranking = self.ranker.rank(asked)
         together = ranking.throughout or asks_for_several(question)
         most = None if together else k
-        nothing = not asked.by_time and self.ranker.is_off_topic(question, ranking, self.floor)
+        nothing = self._by_chance(question, ranking)
         whoever = None if ranking.whoever is None or asked.by_time else replace(ranking, scores=ranking.whoever)
         matter = set(query_words(asked.text))
 
@@ -113,19 +112,13 @@ class Episodic:
             return f"{written(at)} ({ago(at.date(), _there(asked.at, at).date())})"
 
         @cache
-        def beside(shown: frozenset[str]) -> tuple[_Kept, _Chosen]:
-            parts = [part for message in said if message.id in shown for part in pieces(message.text)]
-            chosen = _Chosen(most)
-            if (
-                most
-                and most > 1
-                and whoever
-                and not nothing
-                and _first(whoever, here, shown) != _first(ranking, here, shown)
-            ):
-                best = islice(distinct(self._read(asked, whoever, 0, None, here, shown), parts), 1)
+        def beside(ids: frozenset[str]) -> tuple[_Kept, _Chosen]:
+            parts = [part for message in said if message.id in ids for part in pieces(message.text)]
+            shown, chosen = frozenset((here, id) for id in ids), _Chosen(most)
+            if whoever and not nothing and (most or 0) > 1 and _first(whoever, shown) != _first(ranking, shown):
+                best = islice(distinct(self._read(asked, whoever, 0, shown=shown), parts), 1)
                 chosen.sessions.update(moment.session for moment in best)
-            read = iter(()) if nothing else self._read(asked, ranking, FIRST, chosen, here, shown)
+            read = iter(()) if nothing else self._read(asked, ranking, FIRST, chosen, shown)
             return _Kept(distinct(read, parts)), chosen
 
         @cache
@@ -142,8 +135,8 @@ class Episodic:
 
         return within
 
-    def _by_chance(self, asked: Asked, ranking: Ranking) -> bool:
-        return not asks_of_talk(asked.text) and self.ranker.is_off_topic(asked.text, ranking, self.floor)
+    def _by_chance(self, question: str, ranking: Ranking) -> bool:
+        return not asks_of_talk(question) and self.ranker.is_off_topic(question, ranking, self.floor)
 
     def forget(self, scope: Scope) -> None:
         """Drop what is kept in memory of a scope whose messages were erased."""
@@ -155,8 +148,7 @@ class Episodic:
         ranking: Ranking,
         first: int,
         chosen: _Chosen | None = None,
-        here: str = "",
-        shown: frozenset[str] = frozenset(),
+        shown: frozenset[tuple[str, str]] = frozenset(),
         *,
         whole: bool = False,
     ) -> Iterator[Moment]:
@@ -174,8 +166,7 @@ class Episodic:
                 ranking, chosen, size = ranking.within(chosen.sessions), None, first + SPARE
             most = size + len(shown)
             named = ((place, columns.id_of(place)) for place in ranking.best(most) if place not in read)
-            new = ((place, id) for place, id in named if id[0] != here or id[1] not in shown)
-            places = dict(islice(new, size))
+            places = dict(islice(((place, id) for place, id in named if id not in shown), size))
             if not places and ranking.count < most:
                 return
             entries = there(self.store, asked.within, dict.fromkeys(places.values()))
@@ -205,10 +196,10 @@ class Episodic:
         return bool(erased)
 
 
-def _first(ranking: Ranking, here: str, shown: frozenset[str]) -> str | None:
+def _first(ranking: Ranking, shown: frozenset[tuple[str, str]]) -> str | None:
     """The session of the best turn that is not shown."""
     ids = map(ranking.columns.id_of, ranking.best(ranking.count))
-    return next((session for session, id in ids if session != here or id not in shown), None)
+    return next((id[0] for id in ids if id not in shown), None)
 
 
 def _scores(entry: Entry, least: float) -> bool:

@@ -236,8 +236,8 @@ class Ranker:
 
     def _meaning(
         self, columns: Columns, vectors: Sequence[tuple[str, NDArray[np.float32]]], as_of: int | None
-    ) -> tuple[Near, NDArray[np.float32] | None]:
-        """The nearest turns, and the question's vector by the embedder in use, where turns have vectors of that one."""
+    ) -> tuple[Near | None, NDArray[np.float32] | None]:
+        """The nearest turns, if any, and the question's vector by the embedder in use, if turns have such vectors."""
         where = MESSAGES if as_of is None else replace(MESSAGES, as_of=as_of)
         k = next(k for more, k in NEAREST if len(columns) > more)
 
@@ -256,7 +256,7 @@ class Ranker:
             places, cosines = aligned(old, near)
             rest = ~np.isin(places, near[0])
             near = np.concatenate((near[0], places[rest])), np.concatenate((near[1], cosines[rest]))
-        return near, vector if compared else None
+        return near if len(near[0]) else None, vector if compared else None
 
 
 def _with_answers(ranking: Ranking, turns: Turns, shown: Collection[tuple[str, str]]) -> Ranking:
@@ -284,7 +284,7 @@ def _question(columns: Columns, asked: Asked, words: list[str], named: list[str]
 
 def _unheard(columns: Columns, words: list[str], question: Question, turns: Turns) -> float:
     """The part of a question's words that were never said; 0 without vectors, or where it names a day in the log."""
-    if not _has_meaning(question) or (question.periods and dated(turns.day, question.periods).any()):
+    if question.meaning is None or (question.periods and dated(turns.day, question.periods).any()):
         return 0.0
     return unheard(columns.holders(words), len(columns))
 
@@ -293,7 +293,7 @@ def _meant(columns: Columns, turns: Turns, question: Question, asked: Asked, onl
     """The places of the turns that are meant; None where all are."""
     if asked.by_time:
         return columns.openings()
-    if only_matching and not _has_meaning(question):
+    if only_matching and question.meaning is None:
         return matching(turns, replace(question, postings=columns.holding(query_words(asked.text))))
     return _without_other_passages(columns, turns, question) if columns.spans else None
 
@@ -315,13 +315,9 @@ def _without_other_passages(columns: Columns, turns: Turns, question: Question) 
         there[_said_then(columns, turns, question.periods)] = True
     for held in question.postings:
         there[held] = True
-    if question.meaning is not None and len(question.meaning[0]):
+    if question.meaning is not None:
         there[nearer_half(len(columns), question.meaning)] = True
     return np.flatnonzero(there)
-
-
-def _has_meaning(question: Question) -> bool:
-    return question.meaning is not None and len(question.meaning[0]) > 0
 
 
 def _relevance(question: Question, turns: int) -> float:
@@ -329,7 +325,7 @@ def _relevance(question: Question, turns: int) -> float:
 
     It is rounded: where nothing is in common with the question, some stores give 0 and others 4e-9.
     """
-    if question.meaning is not None and len(question.meaning[0]):
+    if question.meaning is not None:
         return min(1.0, max(0.0, round(float(question.meaning[1].max()), 6)))
     held = np.zeros(turns, np.int32)
     for places in question.postings:

@@ -136,7 +136,7 @@ class Tools:
 
     def _is_due(self, scope: Scope, asked: str, at: datetime) -> bool:
         """Whether to search now: only for news, and not twice within minutes for the same question."""
-        if self.search is None or not asks_for_news(asked, at.date()):
+        if not asks_for_news(asked, at.date()):
             return False
         last = self._searched.get((scope, asked))
         if last is not None and abs(at - last) < SEARCH_AGAIN:
@@ -151,13 +151,12 @@ class Tools:
         if the message `id` was erased meanwhile.
         """
         asked = question[:MAX_QUESTION]
-        if not self._is_due(scope, asked, at):
+        if self.search is None or not self._is_due(scope, asked, at):
             return
         try:
-            results = list(self.search(asked))[:WEB_RESULTS] if self.search else []
             found = [
                 Excerpt(one.text[:MAX_CHARS], check_id(one.source, "a source"), one.at)
-                for one in results
+                for one in list(self.search(asked))[:WEB_RESULTS]
                 if one.text.strip()
             ]
             with self.store.transaction(scope):

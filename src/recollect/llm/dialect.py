@@ -63,11 +63,12 @@ def reply_of(wire: Mapping[str, Any], shape: str, finish: str, usage: Usage, dat
         message = parse([wire], shape)[0]
     except InvalidTranscript as error:
         raise BadReply(f"the answer can't be read: {error}") from error
-    ended = _FINISHES.get(finish, "length" if detect(200, finish) else "stop")
+    overflow = None if finish in _FINISHES else detect(200, finish)
+    ended = "length" if overflow else _FINISHES.get(finish, "stop")
     if message.tool_calls:
         ended = "tool_calls"
     elif not message.text and ended != "content_filter":
-        if overflow := detect(200, finish):
+        if overflow:
             raise overflow
         raise BadReply("the answer says nothing" + (": raise max_tokens" if ended == "length" else ""))
     return Reply(message, usage, ended, text(data.get("model")), raw=_frozen(data))

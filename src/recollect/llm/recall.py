@@ -211,21 +211,19 @@ def _best(question: str, lines: Sequence[Line], facts: Sequence[Fact], at: datet
     facts = [fact for fact in facts if fact.valid_to is None or fact.valid_to > at]
     if _OF_BEFORE.search(question[:MAX_QUESTION]):
         facts = []
-    asked, want = set(query_words(question)), wanted(question, facts)
+    want = wanted(question, facts)
     if want.everything:
         told = [*_told(facts), *(_quoted(line) for line in lines if line.heading == HABITS)]
         return told or [_quoted(line) for line in lines if line.text.startswith("user: ")][-MOST:]
-    telling = asked - _FILLERS
+    telling = set(query_words(question)) - _FILLERS
     fitting = [fact for fact in facts if want.fits(fact)]
     left = _same(telling.difference(words(" ".join(want.explains)), _ALL_COMMON))
-    sharing = [fact for fact in fitting if left & _words(f"{label(fact.key)} {fact.value}")]
+    answers = [fact for fact in fitting if left & _words(f"{label(fact.key)} {fact.value}")]
     if left <= _words(" ".join(want.sorts)):
-        fitting = sharing or [fact for fact in fitting if not left or not fact.key.startswith("favorite:")]
-        fitting = _due(question, fitting, at)
-    else:
-        fitting = sharing
-    if fitting:
-        return _told(fitting)
+        others = [fact for fact in fitting if not left or not fact.key.startswith("favorite:")]
+        answers = _due(question, answers or others, at)
+    if answers:
+        return _told(answers)
     if asks_of_talk(question):
         return [_quoted(line) for line in _talked(question, lines, at)]
     if not _OF_THE_PAST.search(question) and (over := _over(question, telling, lines)):
@@ -322,8 +320,7 @@ def _sharing(
         sources = [one for one in sources if names & one.words or (not one.fact and about[one.place])]
         if any(not one.fact for one in sources):  # "Mila is your daughter" says nothing of her school
             sources = [one for one in sources if not one.fact or (looked_for - names) & one.words]
-    weighed = [(fsum(1 / places[word] for word in looked_for & source.words), source) for source in sources]
-    found = [pair for pair in weighed if pair[0]]
+    found = [(worth, one) for one in sources if (worth := fsum(1 / places[word] for word in looked_for & one.words))]
     told = max((worth for worth, one in found if not one.asks), default=0.0)
     found = [
         (worth, one)

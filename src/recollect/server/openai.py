@@ -8,7 +8,7 @@ conversation fitted into the budget, with what memory recalls; the caller's syst
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -20,23 +20,13 @@ from fastapi import APIRouter, Header, Request, Response
 from pydantic.json_schema import SkipJsonSchema
 from starlette.requests import ClientDisconnect
 
-from recollect.errors import (
-    BudgetTooSmall,
-    ConfigError,
-    ContextOverflow,
-    ModelError,
-    ModelUnavailable,
-    RecollectError,
-)
+from recollect.errors import BudgetTooSmall, ContextOverflow, ModelError, ModelUnavailable, RecollectError
 from recollect.flow.align import fingerprint
 from recollect.flow.render import MOST_MARKS, keep_marks, parse, render
 from recollect.flow.room import beside
 from recollect.flow.shorten import acceptable
 from recollect.history import History
-from recollect.http import REFUSED
-from recollect.layers.answer import less
-from recollect.layers.working import REDUCE_TO
-from recollect.llm.overflow import detect
+from recollect.layers.answer import Attempts, less
 from recollect.server import given, shown
 from recollect.server.heard import Heard, answer_of
 from recollect.server.keeping import Kept, keep, keep_answer
@@ -44,7 +34,7 @@ from recollect.server.problems import Refused, openais, told
 from recollect.server.replies import to_json
 from recollect.server.service import Service, Talks, Writes, context_for, served
 from recollect.server.streams import Stream, while_there
-from recollect.server.upstream import Reply
+from recollect.server.upstream import Declined, Reply
 from recollect.session import Session
 from recollect.tokens import count_message
 from recollect.types import Message
@@ -160,42 +150,27 @@ class Turn:
             await self.service.run(keep_answer, self.chat, kept.follows, message)
         return _passed(reply, self.headers)
 
-    async def _asked(self, ask: Callable[[Any], Awaitable[T]]) -> tuple[T, Kept]:
+    async def _asked(self, ask: Callable[[Any], Awaitable[T]]) -> tuple[T | Reply, Kept]:
         """Keep what was sent, then ask the model; returns its reply and what became of what was sent.
 
-        Where the model finds the prompt too long it is asked again with less, a few times; a limit that it names holds
-        from then on. Where its server refuses the request, it is asked once without blank words, and pictures, files
-        and thoughts from before the question: those stay in the log. Where that is refused, too, the first refusal is
-        told.
+        Where the model finds the prompt too long or its server refuses it, it is asked again as `Attempts` says. A
+        limit that the model names holds from then on; what it is not sent stays in the log.
         """
-        run, cuts = self.service.run, iter(REDUCE_TO)
-        refused: T | ModelError | None = None
-        request, messages, tokens, kept = await run(self._kept)
-        while True:
-            reply = await _told(ask, request)
-            if found := _overflow(reply):
-                smaller = await run(self._smaller, found, tokens, cuts, kept)
-                if smaller is None:
-                    break
-                messages = acceptable(smaller) if refused else smaller
-            elif not refused and _refused(reply) and (older := acceptable(messages)) != messages:
-                refused, messages = reply, older
-            else:
-                break
-            request = await run(self._prepared, messages)
-        told = refused if refused and _refused(reply) else reply
-        if isinstance(told, ModelError):
-            raise told
-        return told, kept
+        request, attempts, kept = await self.service.run(self._kept)
+        try:
+            while True:
+                try:
+                    return await ask(request), kept
+                except (Declined, ModelError) as error:
+                    request = await self.service.run(self._again, attempts, error)
+        except Declined as error:
+            return error.reply, kept
 
-    def _smaller(self, found: ContextOverflow, tokens: int, cuts: Iterator[float], kept: Kept) -> list[Message] | None:
-        """Less of a conversation of `tokens`, which were too many; None where nothing smaller can be sent."""
-        if found.limit:
-            self.service.takes[self.body["model"]] = found.limit
-        for share in cuts:
-            with suppress(BudgetTooSmall):
-                return self._fitted(less(found, tokens, share), kept)[0]
-        return None
+    def _again(self, attempts: Attempts[Message], error: Declined | ModelError) -> Any:
+        """The request to make after this error; raises the error if nothing else can be tried."""
+        if isinstance(error, Declined):
+            return self._prepared(attempts.after(error, error.reply.status, error.overflow))
+        return self._prepared(attempts.after(error))
 
     @property
     def _for_reply(self) -> int:
@@ -203,19 +178,25 @@ class Turn:
         asked = self.body.get("max_completion_tokens") or self.body.get("max_tokens")
         return asked if isinstance(asked, int) else 0
 
-    def _kept(self) -> tuple[Any, list[Message], int, Kept]:
-        """Keep what was sent; returns the first request, its messages and their tokens, and what became of it."""
+    def _kept(self) -> tuple[Any, Attempts[Message], Kept]:
+        """Keep what was sent; returns the first request, what to send after an error, and what became of it."""
         self.service.upstream.check(self.body)
         kept = keep(self.chat, self.sent)
         messages, tokens = self._first(kept)
-        return self._prepared(messages), messages, tokens, kept
+
+        def smaller(overflow: ContextOverflow, attempt: int) -> list[Message]:
+            if overflow.limit:
+                self.service.takes[self.body["model"]] = overflow.limit
+            return self._fitted(less(overflow, tokens, attempt), kept)[0]
+
+        return self._prepared(messages), Attempts(messages, smaller, acceptable), kept
 
     def _first(self, kept: Kept) -> tuple[list[Message], int]:
         """What to send within the budget, or within what the model takes where that is less."""
         budget = self.chat.memory.settings.budget
         takes = self.service.takes.get(self.body["model"], budget + self._for_reply) - self._for_reply
         if takes < budget:
-            with suppress(BudgetTooSmall, ConfigError):
+            with suppress(BudgetTooSmall):
                 return self._fitted(takes, kept)
         return self._fitted(budget, kept)
 
@@ -299,27 +280,3 @@ async def _rest(pieces: AsyncIterator[bytes]) -> None:
     with suppress(Exception), move_on_after(REST_SECONDS):
         async for _ in pieces:
             pass
-
-
-async def _told(ask: Callable[[Any], Awaitable[T]], request: Any) -> T | ContextOverflow | ModelUnavailable:
-    """Ask the model; returns its reply, or the error where the prompt is too long or was refused."""
-    try:
-        return await ask(request)
-    except ContextOverflow as error:
-        return error
-    except ModelUnavailable as error:
-        if error.status not in REFUSED:
-            raise
-        return error
-
-
-def _refused(reply: object) -> bool:
-    return isinstance(reply, (Reply, ModelUnavailable)) and reply.status in REFUSED
-
-
-def _overflow(reply: object) -> ContextOverflow | None:
-    if isinstance(reply, ContextOverflow):
-        return reply
-    if not isinstance(reply, Reply) or reply.status < 400:
-        return None
-    return detect(reply.status, reply.body.decode("utf-8", "replace"))

@@ -107,19 +107,22 @@ def problem(status: int, name: str, detail: str, next: str, **more: Any) -> dict
     } | more
 
 
-def told(error: Exception) -> dict[str, Any]:
+def told(error: Exception, path: str = "") -> dict[str, Any]:
     """The body for any error; of one that is not ours, nothing of its text is shown."""
     if isinstance(error, errors.RecollectError):
         status, next_step = known(error)
         return problem(status, type(error).__name__, str(error), next_step, **_facts(error))
     if isinstance(error, RequestValidationError):
         faults = _faults(error.errors())
-        detail = _joined(faults)
         unread = isinstance(error.body, bytes)
-        next_step = "send JSON, with Content-Type: application/json" if unread else _CORRECT
-        return problem(422, "InvalidRequest", detail, next_step, errors=faults)
+        next_step = "send JSON, with Content-Type: application/json" if unread else _corrected(path, faults)
+        return problem(422, "InvalidRequest", _joined(faults), next_step, errors=faults)
+    if isinstance(error, Refused):
+        return problem(error.status_code, _class(error), error.detail, error.next)
     if isinstance(error, HTTPException):
-        return problem(error.status_code, _class(error), str(error.detail), _next(error))
+        unknown = error.status_code == 404 and path.startswith("/v1/")
+        next_step = UNSERVED if unknown else _NEXT.get(error.status_code, "see GET /openapi.json")
+        return problem(error.status_code, _class(error), error.detail, next_step)
     return problem(
         500,
         "InternalError",
@@ -221,7 +224,6 @@ def _said(fault: Mapping[str, Any]) -> str:
     return _SAYS.get(fault["type"]) or in_words(fault["msg"])
 
 
-_CORRECT: Final = "correct what the detail names and send it again"
 BODIES: Final = {
     "/messages": '{"messages": [{"role": "user", "content": "Hello."}]}',
     "/chat": '{"message": "Hello."}',
@@ -254,10 +256,7 @@ _NEXT: Final = {
 
 OPENAIS: Final = ("/chat/completions", "/completions", "/embeddings", "/models", "/responses")
 """The paths that OpenAI's clients ask for when their base URL lacks `/v1`."""
-
-
-def _next(error: HTTPException) -> str:
-    return error.next if isinstance(error, Refused) else _NEXT.get(error.status_code, "see GET /openapi.json")
+UNSERVED: Final = "this service has only /v1/chat/completions and /v1/models of OpenAI's API: have the client use those"
 
 
 def _corrected(path: str, faults: Sequence[Mapping[str, str]]) -> str:
@@ -267,20 +266,16 @@ def _corrected(path: str, faults: Sequence[Mapping[str, str]]) -> str:
     where, problem = faults[0]["where"], faults[0]["problem"]
     if where.startswith("query.") and problem == _SAYS["missing"]:
         return f"add it to the address, as in {path}?{where.removeprefix('query.')}=\u2026"
-    return f"send a body like {BODIES[path]}" if where.startswith("body") and path in BODIES else _CORRECT
+    if where.startswith("body") and path in BODIES:
+        return f"send a body like {BODIES[path]}"
+    return "correct what the detail names and send it again"
 
 
 def reply(error: Exception, path: str = "") -> Response:
     """The answer to a request that failed; under /v1 in the shape that OpenAI's clients read."""
-    body = told(error)
-    if body["next"] == _CORRECT:
-        body["next"] = _corrected(path, body["errors"])
+    body = told(error, path)
     if astray := path in OPENAIS:
         body["next"] = "OpenAI's API is under /v1: end the client's base URL with /v1"
-    elif path.startswith("/v1/") and body["status"] == 404:
-        body["next"] = (
-            "this service has only /v1/chat/completions and /v1/models of OpenAI's API: have the client use those"
-        )
     elif path.startswith("/v1/") and isinstance(error, errors.BudgetTooSmall):
         body["next"] = "send it shorter or in parts, or have the service set RECOLLECT_CONTEXT_BUDGET higher"
     if path.startswith("/v1/models"):

@@ -19,6 +19,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from recollect.errors import BadReply, ModelUnavailable
 from recollect.http import MOST_BYTES, OPENAI, encoded, secure, without_key
 from recollect.llm.dialect import failure
+from recollect.llm.overflow import detect
 
 T = TypeVar("T")
 CONNECT_SECONDS: Final = 10.0
@@ -50,6 +51,14 @@ class Reply:
         except (ValueError, RecursionError):
             return {}
         return data if isinstance(data, dict) else {}
+
+
+class Declined(Exception):
+    """What the upstream answered where it did not answer the prompt; `overflow` where that was too long."""
+
+    def __init__(self, reply: Reply) -> None:
+        self.reply, self.overflow = reply, detect(reply.status, reply.body.decode("utf-8", "replace"))
+        super().__init__(reply.status)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,16 +109,16 @@ class Passthrough:
     async def complete(self, request: bytes) -> Reply:
         """The whole answer."""
         async with self._sent("POST", self.chats, request) as response:
-            return await _whole(response)
+            return await _answered(response)
 
     @asynccontextmanager
     async def stream(self, request: bytes) -> AsyncIterator[Reply | AsyncIterator[bytes]]:
-        """The event stream of the answer; a whole Reply for a refusal, or from a server that does not stream."""
+        """The event stream of the answer; a whole Reply from a server that does not stream."""
         async with self._sent("POST", self.chats, request) as response:
             if response.is_success and "json" not in response.headers.get("content-type", ""):
                 yield _pieces(response)
             else:
-                yield await _whole(response)
+                yield await _answered(response)
 
     async def close(self) -> None:
         """Let go of the connections."""
@@ -158,16 +167,20 @@ def _check(response: httpx2.Response) -> None:
 
 async def _whole(response: httpx2.Response) -> Reply:
     kept = {name: value for name, value in response.headers.items() if name in PASSED}
-    body = bytearray()
-    async for piece in response.aiter_bytes():
-        body += piece
-        if len(body) > MOST_BYTES:
-            raise BadReply(f"the reply of the model's server has over {MOST_BYTES:,} bytes")
+    body = b"".join([piece async for piece in _pieces(response)])
     if response.is_success and not body.lstrip().startswith(b"{"):
         raise BadReply("the model's server answered what is not OpenAI's API: is OPENAI_BASE_URL its address?")
-    reply = Reply(response.status_code, bytes(body), kept)
+    reply = Reply(response.status_code, body, kept)
     if reply.status in (401, 403):
         raise _not_let_in(reply)
+    return reply
+
+
+async def _answered(response: httpx2.Response) -> Reply:
+    """The answer to a prompt; raises Declined where there is none."""
+    reply = await _whole(response)
+    if reply.status >= 400:
+        raise Declined(reply)
     return reply
 
 
