@@ -8,9 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 from unicodedata import category
+from unittest.mock import patch
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from recollect.cli.context import COLOURS, places_of
@@ -60,6 +61,13 @@ def test_on_a_narrow_terminal_rows_are_told_one_by_one(trip: Run, monkeypatch: p
     assert all(len(line) <= 40 for line in "".join((shown["facts"], shown["context"])).splitlines())
 
 
+def test_a_mark_of_the_legend_stands_before_its_name_at_every_width(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for width in range(40, 100, 3):
+        monkeypatch.setattr(out, "_width", width)
+        legend = trip("context", "Where does my sister live?").stdout.rpartition("\n█ ")[2]
+        assert all(re.search(r" [\d,]+ \(\d+%\) *$", line) for line in legend.splitlines()[:-1]), legend
+
+
 @given(st.dictionaries(st.sampled_from(sorted(COLOURS)), st.integers(0, 10**6)), st.integers(0, 300))
 def test_a_bar_has_its_width_and_a_place_for_whatever_has_a_token(sections: dict[str, int], width: int) -> None:
     places = places_of(sections, width)
@@ -86,9 +94,11 @@ def test_a_fact_is_told_in_a_line_in_80_columns_and_where_it_was_said_by_its_his
     assert session in run("facts", "--history", "place").stdout
 
 
-def test_sessions_are_told_with_their_titles_in_80_columns(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("session", ["3f2504e0-4f89-11d3-9a0c-0305e82c3301", "trip"])
+def test_sessions_are_told_with_their_titles_in_80_columns(
+    session: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(out, "_width", 80)
-    session = "3f2504e0-4f89-11d3-9a0c-0305e82c3301"
     run(
         "add",
         "What is there to see in \u5965\u65af\u9646 on a rainy day with two small children?",
@@ -96,7 +106,7 @@ def test_sessions_are_told_with_their_titles_in_80_columns(run: Run, monkeypatch
         session,
     )
     first, second = run("stats").stdout.splitlines()[4:6]
-    assert first.startswith(f"│ {session} │ ") and len(first) == 79
+    assert re.fullmatch(rf"│ {session} +│ +1 │ +\d+ │ [\d-]+ \d\d:\d\d │", first)
     assert second.startswith("│ What is there to see in \u5965\u65af\u9646 on a… │ ")
 
 
@@ -198,6 +208,19 @@ def test_the_column_that_is_shown_whole_is_folded_before_short_words_are(
     assert {"interest", "2026-06-02"} <= set(capsys.readouterr().out.split())
 
 
+WORDS = st.lists(st.sampled_from([1, 9, 12, 30]).map("x".__mul__), max_size=4).map(" ".join)
+
+
+@given(st.lists(st.tuples(WORDS, WORDS, WORDS, WORDS), min_size=1, max_size=3), st.integers(60, 90), st.booleans())
+@example([("x" * 10, "x" * 18, "xxxxxx xxxxxxxx", "x" * 10)], 60, True)
+def test_a_table_has_its_right_edge_and_all_its_words(rows: list[tuple[str, ...]], width: int, whole: bool) -> None:
+    with patch.object(out, "_width", width), out.capture() as shown:
+        table(("type", "key", "value", "last said"), rows, whole="key" if whole else None)
+    lines = shown.get().splitlines()
+    assert lines[0][-1] == "┓" and {len(line) for line in lines} == {len(lines[0])} and len(lines[0]) <= width
+    assert shown.get().count("x") == sum(cell.count("x") for row in rows for cell in row)
+
+
 def test_names_of_emoji_in_words_stay_words(run: Run) -> None:
     run("add", "Press :x: to close, or :smile:.")
     assert "Press :x: to close, or :smile:." in run("history").stdout
@@ -220,10 +243,12 @@ def test_hostile_words_reach_the_terminal_as_words(run: Run) -> None:
 def test_colours_are_left_out_when_asked(trip: Run, home: Path, no_color: bool) -> None:
     env = {**os.environ, "FORCE_COLOR": "1", "TERM": "xterm-256color", **({"NO_COLOR": "1"} if no_color else {})}
     env = {key: value for key, value in env.items() if no_color or key != "NO_COLOR"}
-    command = [sys.executable, "-c", "from recollect.cli import main; main()", "context", "Where does my sister live?"]
+    command = [sys.executable, "-c", "from recollect.cli import main; main()", "context", "Where does she live?"]
+    command += ["--session", "trip"]
     shown = subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
     coloured = bool(re.search(r"\x1b\[[0-9;]*3[0-7]m", shown))
     assert coloured is not no_color
+    assert not re.search(r"\x1b\[([0-9;]*;)?(37|9[237])m", shown), "can't be seen on a light background"
 
 
 def test_bars_are_drawn_in_ascii_where_there_is_nothing_else(trip: Run) -> None:

@@ -95,6 +95,22 @@ def test_keys_and_wheel_go_as_far_near_the_ends_as_elsewhere(service: Running, t
             page.wait_for_function(f"before => Math.abs(({PLACE})() - before - {by} / 64) < 0.1", arg=before)
 
 
+def test_a_row_that_is_half_in_sight_is_wholly_so_once_keys_come_to_it(service: Running, tab: Any) -> None:
+    with tab(service.url) as found:
+        found.page.route("**/messages?*", a_million)
+        page = found.open("timeline")
+        page.locator(".scroll").focus()
+        page.keyboard.press("Home")
+        expect(page.locator("[data-seq='1']")).to_contain_text("message 1")
+        last = page.locator(".row").count()
+        for _ in range(last):
+            page.keyboard.press("Tab")
+        expect(page.locator(f"[data-seq='{last}'] button")).to_be_focused()
+        expect(page.locator(f"[data-seq='{last}']")).to_be_in_viewport(ratio=0.95)
+        page.locator(".scroll").evaluate("e => { e.scrollTop = 0 }")
+        page.wait_for_function(f"() => Math.abs(({PLACE})() - 1) < 0.1")
+
+
 @pytest.mark.parametrize("width", [390, 1200])
 def test_the_number_of_a_message_has_room(width: int, service: Running, tab: Any) -> None:
     with tab(service.url, viewport={"width": width, "height": 700}) as found:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from rich.columns import Columns
 from rich.table import Table
 from rich.text import Text
 
@@ -23,12 +24,12 @@ COLOURS: Final = {
     "system": "magenta",
     "summary": "blue",
     "profile": "green",
-    "facts": "bright_green",
+    "facts": "bright_magenta",
     "hints": "yellow",
     "episodic": "cyan",
-    "tools": "bright_yellow",
+    "tools": "bright_red",
     "documents": "bright_blue",
-    "working": "white",
+    "working": "default",
     "question": "red",
     "free": "bright_black",
 }
@@ -170,8 +171,12 @@ def places_of(sections: Mapping[str, int], width: int) -> dict[str, int]:
     return places
 
 
-def _legend(sections: Mapping[str, int], budget: int) -> Text:
-    parts = Text()
-    for n, (name, tokens) in enumerate((name, tokens) for name, tokens in sections.items() if tokens > 0):
-        parts.append(f"{_mark(n, name)} {name} ", COLOURS[name]).append(f"{tokens:,} ({tokens / budget:.0%})   ")
-    return parts
+def _legend(sections: Mapping[str, int], budget: int) -> Columns:
+    there = {name: tokens for name, tokens in sections.items() if tokens > 0}
+    return Columns(
+        [
+            Text(f"{_mark(n, name)} {name} ", COLOURS[name]).append(f"{tokens:,} ({tokens / budget:.0%})", "default")
+            for n, (name, tokens) in enumerate(there.items())
+        ],
+        padding=(0, 3, 0, 0),
+    )

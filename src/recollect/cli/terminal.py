@@ -136,39 +136,40 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, whole: str |
     Numbers are aligned to the right; short words are broken last. Where the terminal is too narrow even for those,
     each row is printed as a few lines.
     """
+    told = [_cells(values) for values in zip(*rows, strict=True)]
+    texts = ["\n".join((name, *cells)) for name, cells in zip(columns, told, strict=True)]
+    widest, words = ([max(map(cell_len, parts(text))) for text in texts] for parts in (str.splitlines, str.split))
+    room, most = out.width - 3 * len(columns) - 1, out.width - ROOM * (len(columns) - 1)
+    short = [min(SHORT, word) for word in words]
+    least = [w if name == whole and w <= most else s for name, w, s in zip(columns, widest, short, strict=True)]
+    if sum(least) > room and out.width < LEAST:
+        _row_by_row(columns, told)
+        return
+    least = next(kept for kept in (least, short, [1] * len(columns)) if sum(kept) <= room)
     shown = Table()
-    most = out.width - ROOM * (len(columns) - 1)
-    told = [
-        _column(shown, name, values, most if name == whole else 0) for name, *values in zip(columns, *rows, strict=True)
-    ]
-    if not _fits(shown):
-        if out.width < LEAST:
-            _row_by_row(columns, told)
-            return
-        for column in shown.columns:
-            column.width = None
-    if not _fits(shown):
-        for column in shown.columns:
-            column.min_width = None
+    for name, values, width in zip(columns, zip(*rows, strict=True), _fitted(widest, least, room), strict=True):
+        shown.add_column(name, overflow="fold", width=width, justify="right" if _numbers(values) else "left")
     for row in zip(*told, strict=True):
         shown.add_row(*row)
     out.print(shown)
 
 
-def _fits(shown: Table) -> bool:
-    return sum(3 + (column.width or column.min_width or 0) for column in shown.columns) < out.width
+def _fitted(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]:
+    """The widths, the widest of them made less until all have room; none is made less than its least."""
+    fitted = [min(width, room) for width in widths]
+    while sum(fitted) > room:
+        fitted[max((n for n, width in enumerate(fitted) if width > least[n]), key=fitted.__getitem__)] -= 1
+    return fitted
 
 
-def _column(shown: Table, name: str, values: Sequence[Any], most: int) -> list[str]:
-    """Add a column to the table and return its cells; it is as wide as its widest cell where that is at most `most`."""
-    numbers = all(type(value) is int for value in values)
-    cells = [f"{value:,}" if numbers else "" if value is None else printable(str(value)) for value in values]
-    words = [word for text in (name, *cells) for word in text.split()]
-    least = min(SHORT, max(map(cell_len, words)))
-    shown.add_column(name, overflow="fold", min_width=least, justify="right" if numbers else "left")
-    if (widest := max(map(cell_len, (name, *cells)))) <= most:
-        shown.columns[-1].width = widest
-    return cells
+def _numbers(values: Sequence[Any]) -> bool:
+    return all(type(value) is int for value in values)
+
+
+def _cells(values: Sequence[Any]) -> list[str]:
+    if _numbers(values):
+        return [f"{value:,}" for value in values]
+    return ["" if value is None else printable(str(value)) for value in values]
 
 
 def _row_by_row(columns: Sequence[str], told: Sequence[Sequence[str]]) -> None:

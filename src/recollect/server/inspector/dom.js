@@ -131,9 +131,9 @@ const SET = {
     inline(line.replace(STARTS.heading, ""))),
   ul: (lines) => h("ul", {}, lines.map(item)),
   table: (lines) => (RULE.test(lines[1])
-    ? h("div", { class: "table", tabindex: 0, role: "group", "aria-label": "Table" }, h("table", {},
-      h("tr", {}, cells(lines[0]).map((cell) => h("th", { dir: "auto", scope: "col" }, cell))),
-      lines.slice(2).map((line) => h("tr", {}, cells(line).map((cell) => h("td", { dir: "auto" }, cell))))))
+    ? h("div", { class: "table", dir: "auto", tabindex: 0, role: "group", "aria-label": "Table" }, h("table", {},
+      h("tr", {}, cells(lines[0]).map((cell) => h("th", { scope: "col" }, cell))),
+      lines.slice(2).map((line) => h("tr", {}, cells(line).map((cell) => h("td", {}, cell))))))
     : written("p", lines)),
 };
 

@@ -63,5 +63,5 @@ export const view = async ({ signal }) => {
     });
   }, EVERY);
   signal.addEventListener("abort", () => clearInterval(timer));
-  return h("section", { "aria-label": "Metrics" }, place);
+  return h("section", { "aria-label": "Metrics" }, h("p", { class: "hint" }, "Counted since the service was started."), place);
 };
