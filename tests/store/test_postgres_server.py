@@ -305,9 +305,9 @@ def test_a_server_that_is_away_is_told_soon_and_reached_when_it_is_back(monkeypa
     with running(*FAST) as server, Databases(server.address).bare() as url, PostgresStore(url) as store:
         monkeypatch.setattr(ConnectionPool, "getconn", noted)
         server.stop("immediate")
-        with pytest.raises(StoreUnavailable):
+        with pytest.raises(StoreUnavailable, match="No such file"):
             say(store, ADA, "lost")
-        with pytest.raises(StoreUnavailable):
+        with pytest.raises(StoreUnavailable, match="No such file"):
             say(store, ADA, "lost")
         assert (waited[0], waited[-1]) == (3.0, database.WAIT_AGAIN)
         server.start()
