@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -50,6 +51,21 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """End a test that takes more than the `processor` time it is marked with; a busy machine doesn't count."""
+    limit = item.get_closest_marker("processor")
+    if not limit:
+        return (yield)
+    seconds: float = limit.args[0]
+    signal.signal(signal.SIGPROF, lambda *_: pytest.fail(f"took more than {seconds} s of processor time"))
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        return (yield)
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 @pytest.fixture(params=["reference", "sqlite"])

@@ -201,7 +201,7 @@ def test_a_message_erased_while_patterns_are_counted_leaves_none(
     assert MARKER not in repr(memory.store.records.find(chat(memory).scope.owner))
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.processor(60)
 def test_what_was_learned_from_a_message_that_the_log_lost_is_learned_anew(
     memory: Memory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -6,7 +6,19 @@ from collections.abc import Sequence
 
 import pytest
 
-from recollect import ConfigError, Image, Memory, Message, Session, Text, Thinking, ToolCall, ToolResult, validate
+from recollect import (
+    BudgetTooSmall,
+    ConfigError,
+    Image,
+    Memory,
+    Message,
+    Session,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    validate,
+)
 from recollect.flow.fence import block, with_memory
 from recollect.history import Asking, Histories, History, Sent
 from tests.wrong import wrong
@@ -199,6 +211,19 @@ def test_what_is_refused_with_and_without_earlier_thoughts_is_told_as_it_was_at_
         given = [Message("user", "Hello."), answer, Message("user", "Are you there?")]
         with pytest.raises(Refusal, match="temperature"):
             Asking(history, given, (), list).ask(model)
+
+
+@pytest.mark.parametrize("cause", [None, OSError("400 Bad Request")])
+def test_where_nothing_smaller_is_valid_the_overflow_is_told_and_keeps_its_cause(cause: Exception | None) -> None:
+    def model(sent: Sequence[Sent]) -> str:
+        raise Refusal("prompt is too long: 600 tokens > 50 maximum") from cause
+
+    with Memory.open(":memory:", embedder=None) as memory:
+        history = History(memory.session("trip", user="ada"), 1_000)
+        given = [Message("system", "word " * 500), Message("user", "Are you there?")]
+        with pytest.raises(Refusal, match="too long") as told:
+            Asking(history, given, (), list).ask(model)
+    assert isinstance(told.value.__cause__, type(cause) if cause else BudgetTooSmall)
 
 
 def test_of_two_who_ask_at_once_each_has_its_answer_kept() -> None:

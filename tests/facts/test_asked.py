@@ -83,7 +83,7 @@ def test_what_is_asked_for_comes_before_what_only_shares_less() -> None:
     assert {fact.key.partition(":")[0] for fact in KNOWN if not want.prefers(fact)} == {"sister", "son", "wife", "cat"}
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.processor(60)
 @pytest.mark.parametrize("text", ["my ", "do i ", "what do you know ", "where ", "my my sister ", "a", "who ", "'"])
 def test_a_long_question_takes_no_minutes(text: str) -> None:
     many = [*KNOWN] * 50

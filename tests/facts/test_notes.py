@@ -108,7 +108,7 @@ def test_only_what_was_noted_for_the_user_is_read_as_a_note() -> None:
         assert [(fact.key, fact.value) for fact in chat.facts()] == [("place", "Oslo")]
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.processor(60)
 @pytest.mark.parametrize("piece", ["\n", ".\n", " ", "\n ", "- \n", "user ", "\nuser", ". the ", "\r\n"], ids=repr)
 def test_a_long_note_takes_no_time(piece: str) -> None:
     assert noted(piece * (100_000 // len(piece)), SAID) == []

@@ -22,7 +22,7 @@ from recollect.tokens import estimate
 from recollect.tokens.files import without_files
 from recollect.types import Message
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.processor(60)
 
 LENGTH = 300_000
 NOON = datetime(2026, 5, 5, 12, tzinfo=UTC)
@@ -76,7 +76,7 @@ def test_memory_that_is_opened_and_never_closed() -> None:
     assert answer([message]) == NOTHING
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.processor(20)
 @pytest.mark.parametrize(
     "text", [long(" ") + ".", base64.b64encode(b"%PDF-1.7" + long("/ObjStm stream\n").encode()).decode()]
 )

@@ -259,7 +259,7 @@ def test_it_can_not_fill_in_a_schema() -> None:
         llm.open("recall:").complete([Message("user", "hi")], schema={"type": "object"})
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.processor(60)
 @pytest.mark.parametrize("between", ["\n", " ", ". ", "hi, ", " \n"])
 def test_a_long_text_takes_no_minutes(between: str) -> None:
     assert answer([Message("user", f"x{between * 20_000}x")]) == READ

@@ -16,6 +16,15 @@ expect = playwright.expect
 pytestmark = needs_chromium
 
 COLOUR = "(element, name) => getComputedStyle(element)[name]"
+ENDS = """(element) => {
+    const words = document.createTreeWalker(element, NodeFilter.SHOW_TEXT).nextNode(), range = document.createRange();
+    return [0, words.length - 1].map((place) => {
+        range.setStart(words, place);
+        range.setEnd(words, place + 1);
+        return range.getBoundingClientRect().x;
+    });
+}"""
+"""Where the first character of an element and its last one are."""
 
 
 def test_in_forced_colours_what_is_chosen_and_what_is_drawn_can_be_seen(sample: Running, tab: Any) -> None:
@@ -43,6 +52,16 @@ def test_a_table_breaks_no_word_and_goes_the_way_of_its_script(tab: Any) -> None
             assert latin.locator("th").first.evaluate(LINES) == 1
             name, value = (cell.bounding_box()["x"] for cell in arabic.locator("th").all())
             assert name > value
+
+
+def test_a_cell_of_a_table_goes_the_way_of_its_own_script(tab: Any) -> None:
+    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service:
+        trip = memory.session("trip", user="ada")
+        trip.add_turn("How?", "| Arabic |\n|--|\n| مرحبا! |")
+        trip.add_turn("How?", "| بالإنجليزية |\n|--|\n| Hello! |")
+        with tab(service.url) as found:
+            arabic, english = (cell.evaluate(ENDS) for cell in found.open("chat").locator("td").all())
+            assert arabic[0] > arabic[1] and english[0] < english[1]
 
 
 def test_the_hours_of_the_day_can_be_read_on_a_telephone(sample: Running, tab: Any) -> None:

@@ -216,3 +216,18 @@ def test_pictures_that_were_left_out_stay_out_when_the_context_overflows(
         assert words(ask(client(proxy), question, stream=stream), stream) == "Fine."
     shown = ["broken.png" in str(asked.body) for asked in provider.requests[before:]]
     assert shown == [True, *[False] * (len(shown) - 1)] and 3 <= len(shown) <= 5
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("style", ["openai", "anthropic"])
+def test_a_prompt_that_is_too_long_without_its_pictures_too_is_told_as_too_long(
+    monkeypatch: pytest.MonkeyPatch, style: Style, stream: bool
+) -> None:
+    def refusing(asked: Asked) -> str:
+        shown = "broken.png" in str(asked.body)
+        raise Refused(400, "Failed to download image." if shown else "prompt is too long", asked=asked)
+
+    with served(monkeypatch, style, refusing) as (proxy, _):
+        for message, problem in ((CAT, "Failed to download"), (HELLO, "prompt is too long")):
+            with pytest.raises(openai.BadRequestError, match=problem):
+                ask(client(proxy), message, stream=stream)

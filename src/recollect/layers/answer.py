@@ -113,7 +113,7 @@ class Attempts(Generic[M]):
 
     sent: Sequence[M]
     smaller: Callable[[ContextOverflow, int], Sequence[M]]
-    bare: Callable[[Sequence[M]], Sequence[M]]
+    bare: Callable[[Sequence[M]], list[M]]
     retries: int = 0
     _refusal: Exception | None = None
 
@@ -133,7 +133,7 @@ class Attempts(Generic[M]):
             try:
                 smaller = self.smaller(overflow, self.retries)
             except BudgetTooSmall as too_small:
-                raise error from too_small
+                raise error from error.__cause__ or too_small
             self.sent = self.bare(smaller) if self._refusal else smaller
         elif status in REFUSED and (bare := self.bare(self.sent)) != list(self.sent):
             self.sent, self._refusal = bare, error

@@ -162,11 +162,11 @@ class Turn:
                 try:
                     return await ask(request), kept
                 except (Declined, ModelError) as error:
-                    request = await self.service.run(self._again, attempts, error)
+                    request = await self.service.run(self._after, attempts, error)
         except Declined as error:
             return error.reply, kept
 
-    def _again(self, attempts: Attempts[Message], error: Declined | ModelError) -> Any:
+    def _after(self, attempts: Attempts[Message], error: Declined | ModelError) -> Any:
         """The request to make after this error; raises the error if nothing else can be tried."""
         if isinstance(error, Declined):
             return self._prepared(attempts.after(error, error.reply.status, error.overflow))

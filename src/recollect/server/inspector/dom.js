@@ -116,7 +116,8 @@ const item = (line) => {
   return found;
 };
 
-const cells = (line) => line.trim().slice(1, -1).split(/(?<!\\)\|/).map((cell) => inline(cell.trim().replaceAll("\\|", "|")));
+const cells = (line) => line.trim().slice(1, -1).split(/(?<!\\)\|/)
+  .map((cell) => h("span", {}, inline(cell.trim().replaceAll("\\|", "|"))));
 
 const written = (kind, lines) => {
   const words = lines.join("\n").replace(/^\n+/, "").trimEnd();
