@@ -12,7 +12,7 @@ import pytest
 
 from recollect.errors import Conflict
 from recollect.layers import semantic
-from recollect.layers.semantic import KIND, Semantic
+from recollect.layers.semantic import JOB, KIND, Semantic
 from recollect.store import Job, Record, Store
 from recollect.store import open as open_store
 from recollect.testing.stores.base import HOSTILE_TEXTS
@@ -40,6 +40,20 @@ def test_fewer_turns_wait_a_minute_and_are_learned_then(tmp_path: Path) -> None:
         assert work(layer, store) == 1
         assert store.jobs.find(TRIP) == []
         assert work(layer, store) == 0
+
+
+def test_an_answer_that_came_alone_is_not_waited_with_for_ever(tmp_path: Path) -> None:
+    now = [START]
+    with open_store(str(tmp_path / "m.db"), durability="normal", clock=lambda: now[0]) as store:
+        layer = Semantic(store)
+        say(store, "I live in Oslo.")
+        layer.catch_up(TRIP)
+        store.log.append(TRIP, [Message("assistant", "So you do.", at=START)], jobs=[JOB])
+        assert work(layer, store) == 0
+        now[0] += timedelta(seconds=semantic.WAIT_SECONDS + 1)
+        assert work(layer, store) == 0
+        assert store.jobs.find(TRIP) == []
+        assert values(layer.facts(ADA)) == {"place": "Oslo"}
 
 
 def test_whoever_asks_need_not_wait(store: Store, layer: Semantic) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import socket
 import threading
 from collections.abc import Callable
@@ -62,6 +63,24 @@ def test_keys_are_read_anew_every_few_seconds_only() -> None:
         assert not ring.stale
         now = 5.1
         assert ring.stale
+
+
+def test_keys_that_can_not_be_read_are_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def unavailable(*_: Any, **__: Any) -> Any:
+        raise StoreUnavailable("the store can't be reached")
+
+    with open_store(":memory:") as store, caplog.at_level(logging.INFO, "recollect"):
+        ring = Ring(store)
+        with monkeypatch.context() as away:
+            away.setattr(store.records, "find", unavailable)
+            assert [ring.refresh(), ring.refresh()] == [False, False]
+        assert [ring.refresh(), ring.refresh()] == [True, True]
+    assert [record.getMessage() for record in caplog.records] == [
+        "the keys can't be read and stay as they are: the store can't be reached",
+        "the keys can be read again",
+    ]
 
 
 def test_without_keys_only_this_machine_may_call() -> None:

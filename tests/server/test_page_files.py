@@ -40,6 +40,11 @@ def test_words_only_ever_become_text() -> None:
     ] == []
 
 
+def test_a_proxy_may_have_the_page_in_a_folder_of_its_site() -> None:
+    rooted = re.compile(rb"""(?:src|href)="/|fetch\(["'`]/|(?:from|import\()\s*["'`]/""")
+    assert [name for name, body in served.parts().items() if rooted.search(body)] == []
+
+
 def test_suggestions_are_only_ever_words(service: Running) -> None:
     assert b'<meta name="questions" content="[]">' in service.http.get("/").content
     with running(questions=['"><script>alert(1)</script>']) as other:

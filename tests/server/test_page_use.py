@@ -9,12 +9,14 @@ import pytest
 
 from recollect.cli.context import COLOURS
 from recollect.memory import Memory
+from recollect.server.app import create_app
 from recollect.server.auth import add_key
+from recollect.server.options import Options
 from recollect.store import Job
 from recollect.types import Message, Scope
 from tests.server.browser import enter, fill, needs_chromium
 from tests.server.hostile import named
-from tests.server.running import Running, running
+from tests.server.running import Running, listening, running
 from tests.server.test_chat import Scripted, chatting
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -41,6 +43,23 @@ CONTRAST = f"""(name) => {{
     const both = [light(style.borderTopColor), light(getComputedStyle(document.body).backgroundColor)];
     return Math.max(...both) / Math.min(...both);
 }}"""
+
+
+def test_a_proxy_may_have_the_service_in_a_folder_of_its_site(tab: Any) -> None:
+    with Memory.open(":memory:", embedder=None) as memory:
+        service = create_app(Options(), memory)
+
+        async def proxy(scope: Any, receive: Any, send: Any) -> None:
+            if scope["type"] == "http":
+                scope = {**scope, "path": scope["path"].removeprefix("/memory") or "none"}
+            await service(scope, receive, send)
+
+        with listening(proxy) as url, tab(f"{url}/memory") as found:
+            page = found.open("chat", "today")
+            enter(page, "Message", "I live in Oslo.")
+            expect(page.locator("#status")).to_have_text("Answered.")
+            expect(page.locator(".bubble.user")).to_contain_text("I live in Oslo.")
+        assert memory.session("today", user="ada").history()[0].text == "I live in Oslo."
 
 
 def test_a_long_passage_is_read_on(tab: Any) -> None:

@@ -11,9 +11,11 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from inspect import iscoroutinefunction
 from itertools import count
 from pathlib import Path
@@ -34,7 +36,8 @@ from recollect.server.options import Options
 from recollect.store import open as open_store
 from recollect.types import Scope
 from tests.ports import free_port
-from tests.postgres import databases
+from tests.postgres import FAST, Databases, databases
+from tests.postgres import running as server_running
 from tests.server.running import Running, running
 
 RECOLLECT = Path(sys.executable).with_name("recollect")
@@ -68,7 +71,12 @@ class Process:
         """Its log, to the end: a pipe that nobody reads would stop it."""
         assert self._process.stderr
         with self._process.stderr:
-            self.log += [json.loads(line) for line in self._process.stderr]
+            self.log.extend(json.loads(line) for line in self._process.stderr)
+
+    @property
+    def told(self) -> list[dict[str, Any]]:
+        """Its log without requests and without what the server of HTTP says."""
+        return [line for line in [*self.log] if not line["logger"].startswith("uvicorn") and line["event"] != "request"]
 
     def _connect(self) -> None:
         """It listens a moment after it says so."""
@@ -190,6 +198,23 @@ def test_several_processes_serve_one_database() -> None:
                 assert set(pool.map(add, range(200))) == {201}
             found = [process.http.get("/session", params=ADA, headers=headers).json() for process in (one, two)]
             assert [session["messages"] for session in found] == [100, 100]
+
+
+def test_a_database_that_is_away_is_told_once_and_that_it_is_back() -> None:
+    with server_running(*FAST) as server, Databases(server.address).bare() as url, started(as_url(url)) as process:
+        for act, status, lines in ((partial(server.stop, "immediate"), 503, 2), (server.start, 200, 4)):
+            act()
+            soon = time.monotonic() + 6
+            while process.http.get("/messages", params=ADA).status_code != status or len(process.told) < lines:
+                time.sleep(0.2)
+            time.sleep(max(0.0, soon - time.monotonic()))
+    assert sorted(line["event"].partition(":")[0] for line in process.told) == [
+        "background work waits until the store is back",
+        "the keys can be read again",
+        "the keys can't be read and stay as they are",
+        "the store is back, and background work goes on",
+    ]
+    assert not [line for line in process.told if "trace" in line]
 
 
 def test_metrics_count_requests_and_what_the_library_counts(service: Running) -> None:

@@ -7,7 +7,8 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,27 @@ def test_who_comes_during_a_stop_is_refused(tmp_path: Path, monkeypatch: pytest.
                 time.sleep(0.1)
         assert process._process.poll() is None
     process.stop()
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_a_request_by_an_open_connection_is_answered_as_a_stop_begins(tmp_path: Path, processes: str) -> None:
+    """A proxy keeps connections open, and can't tell that its request was not begun if one is closed under it."""
+    process = Process(str(tmp_path / "memory.db"), "--workers", processes)
+    proxy, idle = (HTTPConnection("127.0.0.1", process.port, timeout=30) for _ in range(2))
+    with closing(proxy), closing(idle):
+        proxy.connect()
+        idle.connect()
+        process._process.send_signal(signal.SIGTERM)
+        last = False
+        while not last:
+            time.sleep(0.1)
+            proxy.request("GET", "/healthz")
+            answer = proxy.getresponse()
+            assert (answer.status, answer.read()) == (200, b'{"status":"ok"}')
+            last = answer.getheader("connection") == "close"
+        assert idle.sock.recv(1) == b""
+    assert process.stop() in (0, -signal.SIGTERM)
+    assert not [line for line in process.log if line["level"] == "error"]
 
 
 def test_a_model_that_never_answers_holds_no_stop_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -259,6 +259,20 @@ def test_a_url_opens_it(url: str) -> None:
         assert isinstance(store, PostgresStore)
 
 
+def test_a_role_that_may_not_set_up_a_store_is_told_what_it_needs(postgres: Databases) -> None:
+    with postgres.bare() as url, psycopg.connect(postgres.address, autocommit=True) as admin:
+        name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
+        admin.execute(f"ALTER DATABASE {name} OWNER TO CURRENT_USER")
+        with psycopg.connect(postgres.address, dbname=name, autocommit=True) as inside:
+            inside.execute("DROP EXTENSION vector")
+            for needed in (f"GRANT CREATE ON DATABASE {name} TO {ROLE}", "CREATE EXTENSION IF NOT EXISTS vector"):
+                with pytest.raises(ConfigError, match="may not set up a store") as refused:
+                    PostgresStore(url)
+                assert needed in str(refused.value).replace('"', "")
+                inside.execute(needed)
+        PostgresStore(url).close()
+
+
 @pytest.mark.parametrize("bad", ["postgresql://?nonsense=1", "postgresql://[half/x"])
 def test_a_senseless_url_is_refused(bad: str) -> None:
     with pytest.raises(ConfigError, match="PostgreSQL"):
@@ -305,9 +319,9 @@ def test_a_server_that_is_away_is_told_soon_and_reached_when_it_is_back(monkeypa
     with running(*FAST) as server, Databases(server.address).bare() as url, PostgresStore(url) as store:
         monkeypatch.setattr(ConnectionPool, "getconn", noted)
         server.stop("immediate")
-        with pytest.raises(StoreUnavailable):
+        with pytest.raises(StoreUnavailable, match="No such file"):
             say(store, ADA, "lost")
-        with pytest.raises(StoreUnavailable):
+        with pytest.raises(StoreUnavailable, match="No such file"):
             say(store, ADA, "lost")
         assert (waited[0], waited[-1]) == (3.0, database.WAIT_AGAIN)
         server.start()

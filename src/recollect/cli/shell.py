@@ -23,7 +23,7 @@ from recollect import settings
 from recollect import store as stores
 from recollect.cli.terminal import note, tell
 from recollect.data_folder import data_dir, made_data_dir
-from recollect.errors import ConfigError, NotFound, RecollectError
+from recollect.errors import ConfigError, NotFound, RecollectError, StoreUnavailable
 from recollect.types import in_local_zone
 
 if TYPE_CHECKING:
@@ -252,7 +252,11 @@ def opened(where: str | None, must_exist: bool = True) -> Iterator[stores.Store]
     with telling_errors():
         url = address(where)
         if (file := _file(url)) is not None:
-            _check(file, must_exist)
+            try:
+                _check(file, must_exist)
+            except OSError as error:
+                rights = "let this user read and write it and its folder, or name another with --store"
+                raise StoreUnavailable(f"{file} can't be read ({error.strerror}): {rights}") from None
             if where is None:
                 made_data_dir()
         with stores.open(url, index=variable(INDEX)[0]) as store:

@@ -44,6 +44,7 @@ class Background:
     _busy: threading.Lock = field(default_factory=threading.Lock)
     _work: threading.Event = field(default_factory=threading.Event)
     _stop: threading.Event = field(default_factory=threading.Event)
+    _is_away: bool = False
     _thread: threading.Thread = field(init=False)
 
     def __post_init__(self) -> None:
@@ -66,6 +67,9 @@ class Background:
         with self._busy:
             while not self._stop.is_set() and (job := self._claim() or (self.refill() and self._claim())):
                 learned += self._do(job)
+            if self._is_away:
+                self._is_away = False
+                log.info("the store is back, and background work goes on")
         return learned
 
     def _claim(self) -> Job | None:
@@ -84,19 +88,32 @@ class Background:
             return learned
         except Conflict:
             return 0
-        except Exception as error:  # a layer or a user's own model may raise anything; the job is attempted again later
-            if self._stop.is_set() and isinstance(error, StoreUnavailable):
+        except StoreUnavailable as error:
+            if self._stop.is_set():
                 raise  # the store was closed meanwhile
+            self._fail(job, error)  # raises as well if the store is away, which is told once
+            log.warning("the job %r failed and will be tried again: %s", job.kind, error)
+            return 0
+        except Exception as error:  # a layer or a user's own model may raise anything; the job is attempted again later
             known = isinstance(error, (ModelError, Gone))
             log.warning("the job %r failed and will be tried again: %s", job.kind, error, exc_info=not known)
-            self.telemetry.count("recollect_job_failures_total")
-            self.store.jobs.fail(job, type(error).__name__)  # not its text: that may quote a message erased later
+            self._fail(job, error)
             return 0
+
+    def _fail(self, job: Job, error: Exception) -> None:
+        self.telemetry.count("recollect_job_failures_total")
+        self.store.jobs.fail(job, type(error).__name__)  # not its text: that may quote a message erased later
 
     def _run(self) -> None:
         while not self._stop.is_set():
             try:
                 self.drain()
+            except StoreUnavailable as error:
+                if self._stop.is_set():
+                    return
+                if not self._is_away:
+                    self._is_away = True
+                    log.warning("background work waits until the store is back: %s", error)
             except Exception as error:  # the thread goes on, and tries again what it could not do
                 if self._stop.is_set():
                     return

@@ -72,7 +72,7 @@ class Semantic:
 
     def learn(self, job: Job) -> int:
         """Learn from a session that has a full batch of new turns, or has waited; returns how many statements."""
-        return self._learn(job.scope or Scope(), job, 1 if job.key == LATER.key else self.every)
+        return self._learn(job.scope or Scope(), job, 0 if job.key == LATER.key else self.every)
 
     def facts(self, user: Scope, as_of: datetime | None = None) -> list[Fact]:
         """What is known about a user, oldest first; with `as_of`, what was known and still held at that time."""
@@ -176,7 +176,7 @@ class Semantic:
         total, more = 0, True
         while more:
             new, more = retry_when_gone(partial(self._learn_page, scope, job, least))
-            total, least = total + new, 1
+            total, least = total + new, 0
         return total
 
     def _learn_page(self, scope: Scope, job: Job | None, least: int) -> tuple[int, bool]:
@@ -184,7 +184,7 @@ class Semantic:
         mark = read_to(self.store, scope, LAYER)
         entries = self.store.log.read(scope, after=mark, limit=PAGE)
         more = len(entries) == PAGE
-        enough = more or sum(entry.message.role == "user" for entry in entries) >= least
+        enough = bool(entries) and (more or sum(entry.message.role == "user" for entry in entries) >= least)
         records = [record for entry in entries for record in _records(self.store, entry)] if enough else []
         with self.store.transaction(scope):
             new = enough and read_to(self.store, scope, LAYER) == mark

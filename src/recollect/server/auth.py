@@ -104,6 +104,7 @@ class Ring:
     _keys: dict[str, Key] = field(default_factory=dict)
     _read: float = float("-inf")
     _needed: bool = False
+    _is_away: bool = False
     reading: Future[bool] | None = None
 
     def __bool__(self) -> bool:
@@ -129,8 +130,13 @@ class Ring:
         try:
             self.read()
         except RecollectError as error:
-            log.warning("the keys can't be read and stay as they are: %s", error)
+            if not self._is_away:
+                self._is_away = True
+                log.warning("the keys can't be read and stay as they are: %s", error)
             return False
+        if self._is_away:
+            self._is_away = False
+            log.info("the keys can be read again")
         return True
 
     def get(self, secret: str) -> Key | None:

@@ -1,5 +1,7 @@
 """Closes connections that send no request or do not read their answer, and refuses new ones during a stop.
 
+A connection that is open when a stop begins is given a moment: a proxy may just be sending a request by it.
+
 Keys and limits of callers can't do that: who a caller is, is known only once the headers are there.
 """
 
@@ -19,6 +21,8 @@ HEAD_BYTES: Final = 2**17
 """How large they may be together, give or take what one read brings."""
 READ_SECONDS: Final = 60.0
 """How long a caller may read nothing of an answer that is ready."""
+LAST_SECONDS: Final = 0.5
+"""How long an idle connection may still bring a request once a stop has begun."""
 
 
 class Processes(Multiprocess):
@@ -38,6 +42,7 @@ class Timely(HttpToolsProtocol):
     _begins = True
     _head_timer: TimerHandle | None = None
     _read_timer: TimerHandle | None = None
+    _last_timer: TimerHandle | None = None
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """Give the first request its time to come."""
@@ -50,7 +55,16 @@ class Timely(HttpToolsProtocol):
         """Stop all timers."""
         self._got_head()
         self.resume_writing()
+        if self._last_timer is not None:
+            self._last_timer.cancel()
         super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        """End the connection with the request at hand, or with one that comes in a moment."""
+        if self._is_answered:
+            self._last_timer = self.loop.call_later(LAST_SECONDS, super().shutdown)
+        else:
+            super().shutdown()
 
     def data_received(self, data: bytes) -> None:
         """Take in what came, and refuse headers that are too large."""
@@ -68,9 +82,11 @@ class Timely(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Stop waiting for the headers."""
+        """Stop waiting for the headers; a request that comes during a stop is the last of its connection."""
         self._got_head()
         super().on_headers_complete()
+        if self._last_timer is not None:
+            self.cycle.keep_alive = False
 
     def _wait_for_head(self) -> None:
         def too_late() -> None:

@@ -48,10 +48,13 @@ CONFIG: Final[dict[str, Any]] = {
     "disable_existing_loggers": False,
     "formatters": {"json": {"()": JsonLines}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
-    "loggers": {"httpx2": {"level": "WARNING"}},
+    "loggers": {"httpx2": {"level": "WARNING"}, "psycopg.pool": {"level": "ERROR"}},
     "root": {"level": "INFO", "handlers": ["stderr"]},
 }
-"""Everything as JSON lines on stderr; what `uvicorn` and `logging.config.dictConfig` take."""
+"""Everything as JSON lines on stderr; what `uvicorn` and `logging.config.dictConfig` take.
+
+A pool warns at each attempt to reach a database that is away; why it is away is in the error of whoever waited.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,8 @@ export const call = async (method, path, { query = {}, body, file, signal, heade
   if (key) sent.Authorization = `Bearer ${encodeURIComponent(key)}`; // a key has no letter that this changes
   if (body !== undefined) sent["Content-Type"] = "application/json";
   if (file) sent["Content-Type"] = "application/octet-stream";
-  const answer = await fetch(asked.size ? `${path}?${asked}` : path, {
+  // The address is relative, so a proxy may have the service in a folder of its site.
+  const answer = await fetch(`.${path}${asked.size ? `?${asked}` : ""}`, {
     method, headers: sent, body: file ?? (body === undefined ? undefined : JSON.stringify(body)), signal,
   }).catch((error) => {
     if (error.name === "AbortError") throw error;

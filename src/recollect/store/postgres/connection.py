@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from itertools import count, islice
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 import psycopg
 import psycopg_pool
@@ -108,6 +108,21 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
                 self._names[one.statement.sql, one.statement.types] = one.name
             answers += islice(rest, 1)
         return answers
+
+
+def telling(on_error: Callable[[psycopg.Error], None]) -> type[Connection]:
+    """A class of connections that tells why one can't be made, which a pool keeps from those who wait for one."""
+
+    class Telling(Connection):
+        @classmethod
+        def connect(cls, conninfo: str = "", **more: Any) -> Self:
+            try:
+                return super().connect(conninfo, **more)
+            except psycopg.Error as error:
+                on_error(error)
+                raise
+
+    return Telling
 
 
 def _name(number: int, key: _Key) -> bytes:

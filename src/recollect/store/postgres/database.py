@@ -16,7 +16,7 @@ import psycopg_pool
 from recollect.errors import ConfigError, DiskFull, RecollectError
 from recollect.store.checks import check_durability, check_open
 from recollect.store.postgres import alive, errors
-from recollect.store.postgres.connection import Connection, Pool
+from recollect.store.postgres.connection import Connection, Pool, telling
 from recollect.store.postgres.exchange import Values, statement
 from recollect.store.postgres.keys import key, number
 from recollect.store.postgres.migrate import has_pgvector, migrate
@@ -89,6 +89,7 @@ class Database:
         self._mine = _Mine()
         self._process = os.getpid()
         self._wait = WAIT
+        self._unreached: psycopg.Error | None = None
         self._full = False
         self._turns = Turns(MOST // 2, MOST - MOST // 4)
         try:
@@ -103,7 +104,7 @@ class Database:
             self.pgvector = has_pgvector(connection)
         self._pool: Pool = psycopg_pool.ConnectionPool(
             self._conninfo,
-            connection_class=Connection,
+            connection_class=telling(self._note_unreached),
             min_size=1,
             max_size=MOST,
             open=True,
@@ -273,6 +274,9 @@ class Database:
             self._mine.connection = None
             self._take_back(connection)
 
+    def _note_unreached(self, error: psycopg.Error) -> None:
+        self._unreached = error
+
     def _check_usable(self) -> None:
         check_open(self.name, self._pool.closed, self._process)
 
@@ -282,8 +286,8 @@ class Database:
             connection = self._pool.getconn(self._wait)
         except (psycopg.Error, psycopg_pool.PoolClosed) as error:
             self._wait = WAIT_AGAIN
-            raise errors.translated(error, self.name) from error
-        self._wait = WAIT
+            raise errors.translated(self._unreached or error, self.name) from error
+        self._wait, self._unreached = WAIT, None
         connection.committing = False
         return connection
 

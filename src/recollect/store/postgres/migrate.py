@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from recollect.errors import MigrationError
+import psycopg
+
+from recollect.errors import ConfigError, MigrationError
 from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.keys import number
 from recollect.store.steps import Migration, steps
@@ -61,6 +63,21 @@ def _step(db: Connection, step: Migration) -> None:
         if done >= step.number:
             return
         if done == 0:
-            db.execute(_START)
-        db.execute(step.sql)
+            _set_up(db, step)
+        else:
+            db.execute(step.sql)
         db.execute(_DONE, (step.number, step.name))
+
+
+def _set_up(db: Connection, step: Migration) -> None:
+    """Apply the first step; raises ConfigError with what an administrator has to do if the role may not."""
+    try:
+        db.execute(_START)
+        db.execute(step.sql)
+    except psycopg.errors.InsufficientPrivilege as error:
+        role, name = db.info.user, db.info.dbname
+        raise ConfigError(
+            f"the role {role!r} may not set up a store in the database {name!r} ({error.diag.message_primary}): have "
+            "an administrator run in it CREATE EXTENSION IF NOT EXISTS vector; "
+            f'GRANT CREATE ON DATABASE "{name}" TO "{role}"; then open it again'
+        ) from error
