@@ -138,6 +138,8 @@ UNKNOWN = "format of .* is not recognised .* name it by format="
         *((empty, "is empty: give an export that has conversations in it") for empty in (b"", b"   ", b"[]")),
         *((broken, UNREAD) for broken in (b"\xff\xfe\x00", b"{", b"Hello!")),
         *((other, UNKNOWN) for other in (b"[1, 2", b'{"a": 1}', b"null")),
+        *((other, UNKNOWN) for other in (b'{"message": "Hi"}', b'{"lc": 1, "id": 5, "kwargs": {}}')),
+        (b'{"lc": 1, "id": {"a": 1}, "kwargs": {}}', UNKNOWN),
         (b"[" * 100_000, r"can't be read \(it is nested too deeply"),
     ],
 )
@@ -146,7 +148,13 @@ def test_what_is_no_export_is_refused_with_what_was_tried(tmp_path: Path, junk: 
     path.write_bytes(junk)
     with pytest.raises(ConfigError, match=told) as caught:
         detect(path)
-    assert len(str(caught.value)) < 400 or junk == b'{"a": 1}'
+    assert len(str(caught.value)) < 400 or junk.startswith(b"{")
+
+
+def test_a_message_beside_a_role_is_no_row_of_langchain(tmp_path: Path) -> None:
+    path = tmp_path / "chat.jsonl"
+    path.write_text('{"message": "Hi", "role": "user", "content": "Hello"}\n')
+    assert detect(path) == "openai"
 
 
 def test_the_error_names_each_format_and_why(tmp_path: Path) -> None:
