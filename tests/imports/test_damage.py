@@ -103,9 +103,21 @@ def test_a_byte_that_is_no_text_costs_the_conversation_it_is_in(
     assert skipped[0].why.startswith("not UTF-8 text")
 
 
-def test_an_archive_that_is_damaged_inside_says_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", [1, -1])
+def test_an_archive_with_a_damaged_name_says_so(tmp_path: Path, place: int) -> None:
     path = tmp_path / "export.zip"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("é/conversations.json", json.dumps([chatgpt()]))
+    parts = path.read_bytes().split("é".encode())
+    path.write_bytes("é".encode().join(parts[:place]) + b"\xff\xff" + "é".encode().join(parts[place:]))
+    with pytest.raises(ConfigError, match="can't be read"):
+        list(read(path))
+
+
+@pytest.mark.parametrize("packed", [zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA])
+def test_an_archive_that_is_damaged_inside_says_so(tmp_path: Path, packed: int) -> None:
+    path = tmp_path / "export.zip"
+    with zipfile.ZipFile(path, "w", packed) as archive:
         archive.writestr("conversations.json", json.dumps([chatgpt(str(n)) for n in range(50)]))
     whole = path.read_bytes()
     for at in range(60, len(whole) - 200, 101):
