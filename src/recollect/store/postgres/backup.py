@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +31,10 @@ _STAGE: Final = "CREATE TEMPORARY TABLE restored_<table> (LIKE recollect.<table>
 _IN: Final = "COPY restored_<table> FROM STDIN (FORMAT BINARY)"
 _MOVE: Final = "INSERT INTO recollect.<table> SELECT * FROM restored_<table>"
 _CHUNK: Final = 1 << 20
+_UNREADABLE: Final = (
+    zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, OSError, NotImplementedError, RuntimeError,
+)  # fmt: skip
+"""What reading a damaged archive may raise."""
 
 
 def write(database: Database, path: Path) -> None:
@@ -63,7 +68,7 @@ def read(database: Database, path: Path) -> None:
         raise
     except FileNotFoundError as error:
         raise NotFound(f"there is no file {path}: name a backup") from error
-    except (zipfile.BadZipFile, OSError, EOFError) as error:
+    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, UnicodeDecodeError) as error:
         raise _damaged(path, str(error)) from error
 
 
@@ -71,7 +76,7 @@ def _checked(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
     try:
         broken = archive.testzip()
         manifest: dict[str, Any] = json.loads(archive.read("manifest.json"))
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError, OSError, NotImplementedError) as error:
+    except _UNREADABLE as error:
         raise _damaged(path, str(error)) from error
     missing = {*TABLES}.difference(archive.namelist())
     if broken or missing or manifest.get("format") != FORMAT:
