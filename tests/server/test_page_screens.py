@@ -15,7 +15,6 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 expect = playwright.expect
 pytestmark = needs_chromium
 
-COLOUR = "(element, name) => getComputedStyle(element)[name]"
 ENDS = """(element) => {
     const words = document.createTreeWalker(element, NodeFilter.SHOW_TEXT).nextNode(), range = document.createRange();
     return [0, words.length - 1].map((place) => {
@@ -36,8 +35,7 @@ def test_in_forced_colours_what_is_chosen_and_what_is_drawn_can_be_seen(sample: 
         assert chosen != other == "rgb(255, 255, 255)"
         parts = page.locator(".budget > span").evaluate_all("all => all.map(e => getComputedStyle(e).backgroundColor)")
         assert len({*parts, other}) == len(parts) + 1
-        row = found.open("timeline", at="30").locator(".row.marked")
-        assert row.evaluate(COLOUR, "borderTopStyle") == "solid"
+        expect(found.open("timeline", at="30").locator(".row.marked")).to_have_css("border-top-style", "solid")
 
 
 def test_a_table_breaks_no_word_and_goes_the_way_of_its_script(tab: Any) -> None:
