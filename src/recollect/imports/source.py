@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import zipfile
-import zlib
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from importlib import import_module
-from importlib.util import find_spec
 from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple, TextIO
 
+from recollect.archives import DAMAGE
 from recollect.errors import ConfigError
 from recollect.imports.values import Skipped
 
@@ -22,12 +20,6 @@ _WRAPPERS: Final = ("conversations", "results", "memories")
 """Fields of an object that may hold the list of conversations or memories."""
 EMPTY: Final = "it is empty"
 _SPACE: Final = " \t\r\n"
-_LZMA: Final = (import_module("lzma").LZMAError,) if find_spec("_lzma") else ()
-"""Not every Python is built with it."""
-_UNREADABLE: Final = (
-    OSError, EOFError, ValueError, zlib.error, *_LZMA, zipfile.BadZipFile, NotImplementedError, RuntimeError,
-)  # fmt: skip
-"""What a damaged file or archive may raise; ValueError for a name in it that is not UTF-8."""
 
 
 class Value(NamedTuple):
@@ -42,7 +34,7 @@ def values(path: Path) -> Iterator[Value | Skipped]:
     try:
         for name, file in _files(path):
             yield from (_lines if _is_lines(name, file) else _document)(name, file)
-    except _UNREADABLE as error:
+    except (OSError, *DAMAGE) as error:
         why = error.strerror if isinstance(error, OSError) else None
         raise ConfigError(f"{path} can't be read ({why or error}): give the path of a readable export file") from error
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import zipfile
-import zlib
 from pathlib import Path
 from typing import Any, Final
 
+from recollect.archives import DAMAGE
 from recollect.errors import MigrationError, NotFound, StoreError
 from recollect.store.backup import OTHER_KIND, making
 from recollect.store.postgres.connection import Connection
@@ -31,10 +31,6 @@ _STAGE: Final = "CREATE TEMPORARY TABLE restored_<table> (LIKE recollect.<table>
 _IN: Final = "COPY restored_<table> FROM STDIN (FORMAT BINARY)"
 _MOVE: Final = "INSERT INTO recollect.<table> SELECT * FROM restored_<table>"
 _CHUNK: Final = 1 << 20
-_UNREADABLE: Final = (
-    zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, OSError, NotImplementedError, RuntimeError,
-)  # fmt: skip
-"""What reading a damaged archive may raise."""
 
 
 def write(database: Database, path: Path) -> None:
@@ -76,7 +72,7 @@ def _checked(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
     try:
         broken = archive.testzip()
         manifest: dict[str, Any] = json.loads(archive.read("manifest.json"))
-    except _UNREADABLE as error:
+    except (OSError, *DAMAGE) as error:
         raise _damaged(path, str(error)) from error
     missing = {*TABLES}.difference(archive.namelist())
     if broken or missing or manifest.get("format") != FORMAT:
