@@ -64,6 +64,7 @@ def chat(tmp_path: Path) -> Iterator[Any]:
             "the is_error of a tool result must be true",
         ),
         (lambda chat: chat.add("user", [Text("x", extra={"a": {1}})]), "extra.a: a set is not JSON"),
+        (lambda chat: chat.add("user", "x", metadata={"n": 10**5_000}), "metadata.n: a whole number of over 4,300"),
         (lambda chat: chat.add("robot", "x"), "role 'robot' is not one of"),
         (lambda chat: chat.add("I live in Oslo."), r"is not one of .*: it comes first, as in add\('user', 'Hello'\)$"),
         (lambda chat: chat.add({"role": "user"}), "expected a Message or a role, got dict; read .* with parse"),

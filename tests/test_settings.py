@@ -145,6 +145,9 @@ def test_a_wrong_value_is_refused_with_its_key_and_file(section: str, said: str)
         b"just words",
         b"agent: " + b"[" * 2_000,
         b"agent: {context_budget: %b}" % (b"9" * 5_000),
+        b"agent: {context_budget: !!int ''}",
+        b"agent: {context_budget: !!bool maybe}",
+        b"agent: {context_budget: !!timestamp soon}",
     ],
     ids=lambda content: content[:12],
 )

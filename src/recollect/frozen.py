@@ -43,7 +43,9 @@ class FrozenList(list[Any]):
 EMPTY: Final = FrozenDict()
 MOST_NESTED: Final = 100
 """The most levels of lists and dicts in a value: what is kept must be readable even deep inside a program's calls."""
-_PLAIN: Final = frozenset({str, int, bool, type(None)})
+MOST_BITS: Final = 14_284
+"""The most bits of a whole number: Python writes and reads no more than 4,300 digits."""
+_PLAIN: Final = frozenset({str, bool, type(None)})
 
 
 def freeze(value: Any, where: str = "value") -> Any:
@@ -56,6 +58,8 @@ def _frozen(value: Any, where: str, levels: int) -> Any:
         return value
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidTranscript(f"{value} is not JSON: use a finite number, or none", where)
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        raise InvalidTranscript("a whole number of over 4,300 digits can't be written as JSON: give it as text", where)
     if isinstance(value, str):
         return str.__str__(value)  # a member of an enum prints as something else
     if isinstance(value, (int, float)):

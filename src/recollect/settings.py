@@ -302,7 +302,8 @@ def _section(path: str | Path | None) -> dict[str, Any]:
         raise MissingExtra("pyyaml", "settings", f"reading {file}") from error
     try:
         content = yaml.safe_load(file.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:  # no UTF-8, a number of 5,000 digits, …
+    except (OSError, ValueError, LookupError, AttributeError, RecursionError, yaml.YAMLError) as error:
+        # no UTF-8, a number of 5,000 digits, a tag such as !!int that its value does not fit, …
         raise ConfigError(f"{file} can't be read: {error}") from error
     sections = _mapping(content, f"{file}")
     if SECTION not in sections and (ours := [name for name in sections if name.lower() in _SETTING]):

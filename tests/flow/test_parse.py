@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import date
 from typing import Any
 
 import pytest
@@ -164,6 +165,12 @@ def test_json_nested_without_end_is_refused_clearly() -> None:
         deep = {"a": deep}
     with pytest.raises(InvalidTranscript, match="nested too deeply"):
         parse([{"role": "user", "content": "x", "deep": deep}], "openai")
+
+
+def test_arguments_that_are_not_json_are_refused_by_their_place() -> None:
+    call = {"type": "tool_use", "id": "c", "name": "book", "input": {"day": date(2026, 5, 6)}}
+    with pytest.raises(InvalidTranscript, match=r"messages\[0\]: .* not JSON serializable"):
+        parse([{"role": "assistant", "content": [call]}], "anthropic")
 
 
 @pytest.mark.parametrize("use", [lambda: parse([], "claude"), lambda: render([], "claude"), lambda: validate([], "x")])

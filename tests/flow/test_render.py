@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import time
 from collections import Counter
 from typing import Any
@@ -214,6 +215,20 @@ def test_broken_arguments_are_wrapped_and_told(target: str) -> None:
     rendered = render(parse(CALLS, "openai"), target)
     assert '{"_raw": "{\\"broken\\": "}' in dumps(rendered)
     assert rendered.lost == ["message 1: arguments of b are no JSON object, sent as text in one"]
+
+
+@pytest.mark.parametrize("target", ["anthropic", "bedrock", "gemini"])
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN"])
+def test_a_number_that_is_not_json_is_sent_as_text(number: str, target: str) -> None:
+    call = Message("assistant", (ToolCall("c", "add", f'{{"a": {number}}}'),))
+    json.dumps(render([Message("user", "go"), call], target), allow_nan=False)
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("nan")])
+def test_an_object_of_arguments_with_such_a_number_is_sent_as_text(number: float) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "add", "arguments": {"a": number}}}
+    rendered = render(parse([{"role": "assistant", "content": None, "tool_calls": [call]}], "openai"), "openai")
+    assert rendered[0]["tool_calls"][0]["function"]["arguments"] == json.dumps({"a": number})
 
 
 def test_words_beside_results_become_a_user_message_for_openai() -> None:

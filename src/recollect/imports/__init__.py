@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
 from recollect.errors import ConfigError, InvalidTranscript
 from recollect.imports import chatgpt, claude, langchain, mem0, openai, recollect
@@ -27,6 +27,8 @@ LOOKED_AT: Final = 20
 """How many values at the start of a file are examined to detect its format."""
 JOINED: Final = 500
 """The most messages of one session that are put together if a file has one message on each line."""
+_UNLIKE: Final = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
+"""What reading a value as a format may raise that it does not have."""
 
 
 def detect(path: str | Path) -> str:
@@ -35,7 +37,7 @@ def detect(path: str | Path) -> str:
     reasons: dict[str, str] = {}
     for value in found:
         for name, module in FORMATS.items():
-            problem = value.why if isinstance(value, Skipped) else module.misfit(value.data)
+            problem = value.why if isinstance(value, Skipped) else _misfit(module, value.data)
             if not problem:
                 return name
             reasons.setdefault(name, problem)
@@ -50,6 +52,13 @@ def detect(path: str | Path) -> str:
     told = "; ".join(tried)
     ways = "name it by format=… (--format on the command line), or convert the file"
     raise ConfigError(f"the format of {path} is not recognised ({told}); {ways}")
+
+
+def _misfit(module: ModuleType, data: Any) -> str:
+    try:
+        return str(module.misfit(data))
+    except _UNLIKE as error:
+        return f"not as {module.NAME} writes it: {error}"
 
 
 def read(path: str | Path, format: str | None = None) -> Iterator[Read]:
@@ -72,7 +81,7 @@ def _read(path: Path, module: ModuleType) -> Iterator[Read]:
             yield Skipped(value.where, str(error))
         except KeyError as error:
             yield Skipped(value.where, f"not as {module.NAME} writes it: it has no {error}")
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        except _UNLIKE as error:
             yield Skipped(value.where, f"not as {module.NAME} writes it: {error}")
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import zipfile
-import zlib
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple, TextIO
 
+from recollect.archives import DAMAGE
 from recollect.errors import ConfigError
 from recollect.imports.values import Skipped
 
@@ -34,7 +34,7 @@ def values(path: Path) -> Iterator[Value | Skipped]:
     try:
         for name, file in _files(path):
             yield from (_lines if _is_lines(name, file) else _document)(name, file)
-    except (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+    except (OSError, *DAMAGE) as error:
         why = error.strerror if isinstance(error, OSError) else None
         raise ConfigError(f"{path} can't be read ({why or error}): give the path of a readable export file") from error
 

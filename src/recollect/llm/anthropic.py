@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from recollect.flow.fence import OPEN
 from recollect.flow.render import MOST_MARKS, Rendered, keep_marks, render
-from recollect.flow.shapes.wire import RAW
+from recollect.flow.shapes.wire import RAW, json_object
 from recollect.frozen import thaw
 from recollect.llm.dialect import Ask, count, part, reply_of, shown, text
 from recollect.llm.model import Delta, Reply, Usage
@@ -171,7 +171,6 @@ class Events:
         if index not in self.inputs:
             return self.blocks[index]
         given = "".join(self.inputs[index])
-        try:
-            return {**self.blocks[index], "input": json.loads(given)}
-        except ValueError:
-            return {**self.blocks[index], "input": given if self.structured else {RAW: given}}
+        found = json_object(given)
+        broken = given if self.structured else {RAW: given}
+        return {**self.blocks[index], "input": broken if found is None else found}

@@ -85,7 +85,10 @@ _ONCE: Final = frozenset({"id", "type"})
 
 
 def _joined(old: Any, new: Any) -> Any:
-    """A value joined from pieces: text and lists end to end, objects field by field, for all else the latest value."""
+    """A value joined from pieces: text and lists end to end, objects field by field, for all else the latest value.
+
+    A list that it made is made longer: a model may send tens of thousands of pieces.
+    """
     if isinstance(new, Mapping):
         made = dict(old) if isinstance(old, Mapping) else {}
         for key, value in new.items():
@@ -94,7 +97,11 @@ def _joined(old: Any, new: Any) -> Any:
         return made
     if isinstance(old, str) and isinstance(new, str):
         return old + new
-    return [*old, *new] if isinstance(old, list) and isinstance(new, list) else new
+    if not isinstance(new, list):
+        return new
+    made_list = old if isinstance(old, list) else []
+    made_list += new
+    return made_list
 
 
 def _another(made: Mapping[str, Any], piece: Mapping[str, Any]) -> bool:

@@ -34,7 +34,7 @@ def _any(*patterns: str) -> str:
     return f"(?i:{'|'.join(patterns)})"
 
 
-_NUMBER: Final = r"(\d{1,3}(?:[,_]\d{3})+|\d{1,12})(?!\d)"
+_NUMBER: Final = r"(\d{1,3}(?:[,_]\d{3}){1,3}|\d{1,12})(?!\d)"
 _CONTEXT: Final = r"context[ _-]?(?:length|window|size|limit)"
 _SAID: Final = r"(?:prompt|input|inputs|request|messages|conversation|content)"
 

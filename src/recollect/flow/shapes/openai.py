@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from recollect.errors import InvalidTranscript
@@ -201,7 +202,10 @@ def _write_call(call: ToolCall) -> Wire:
 
 
 def _write_function(call: ToolCall, key: str, extra: Mapping[str, Any], before: Wire | None = None) -> Wire:
-    arguments = from_json(call.arguments) if note(extra, key) == JSON else call.arguments
+    arguments: Any = call.arguments
+    if note(extra, key) == JSON:
+        with suppress(ValueError):
+            arguments = from_json(arguments)
     return lay_out({**(before or {}), "name": call.name, key: arguments}, extra)
 
 

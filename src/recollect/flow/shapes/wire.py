@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -178,20 +179,29 @@ def note(extra: Mapping[str, Any], key: str) -> str | None:
 
 
 def to_json(value: Any) -> str:
-    """JSON text with unescaped characters."""
-    return json.dumps(value, ensure_ascii=False)
+    """JSON text with unescaped characters; raises InvalidTranscript for a value that is not JSON."""
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise InvalidTranscript(f"a value can't be written as JSON: {error}") from None
 
 
 def from_json(text: str) -> Any:
     """The value of a JSON text; ValueError for anything a provider would not take."""
     try:
-        return json.loads(text or "{}", parse_constant=_refuse_constant)
+        return json.loads(text or "{}", parse_constant=_refuse_constant, parse_float=_finite)
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite(number: str) -> float:
+    if math.isinf(value := float(number)):
+        raise ValueError(f"{number} is too large a number")
+    return value
 
 
 def json_object(text: str) -> Wire | None:

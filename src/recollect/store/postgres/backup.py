@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 from typing import Any, Final
 
+from recollect.archives import DAMAGE
 from recollect.errors import MigrationError, NotFound, StoreError
 from recollect.store.backup import OTHER_KIND, making
 from recollect.store.postgres.connection import Connection
@@ -63,7 +64,7 @@ def read(database: Database, path: Path) -> None:
         raise
     except FileNotFoundError as error:
         raise NotFound(f"there is no file {path}: name a backup") from error
-    except (zipfile.BadZipFile, OSError, EOFError) as error:
+    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, UnicodeDecodeError) as error:
         raise _damaged(path, str(error)) from error
 
 
@@ -71,7 +72,7 @@ def _checked(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
     try:
         broken = archive.testzip()
         manifest: dict[str, Any] = json.loads(archive.read("manifest.json"))
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError, OSError, NotImplementedError) as error:
+    except (OSError, *DAMAGE) as error:
         raise _damaged(path, str(error)) from error
     missing = {*TABLES}.difference(archive.namelist())
     if broken or missing or manifest.get("format") != FORMAT:
