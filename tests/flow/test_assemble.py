@@ -24,7 +24,7 @@ from recollect.flow.shapes import SHAPES
 from recollect.flow.window import Window
 from recollect.settings import Settings
 from recollect.tokens import REPLY_TOKENS, count_message, count_messages, estimate
-from recollect.types import Message
+from recollect.types import Message, Text
 from tests.strategies import said
 
 COUNTS = Counts(estimate, partial(count_message, count=estimate))
@@ -165,6 +165,17 @@ def _conversation_is_as_it_was(context: Context, talk: list[Message], question: 
 def test_a_message_that_begins_with_a_new_line_comes_back_as_it_was() -> None:
     said, memory = Message("user", "\n\n  indented"), block({"facts": [Candidate("facts", "likes: tea")]})
     assert without_memory(with_memory(said, memory)) == said
+
+
+def test_memory_stands_before_all_parts_of_a_message_and_leaves_none_behind() -> None:
+    said, memory = (
+        Message("user", (Text("Any tea?"), Text("Now?"))),
+        block({"facts": [Candidate("facts", "likes: tea")]}),
+    )
+    told = with_memory(said, memory)
+    assert told.content == (Text(memory), *said.content)
+    assert without_memory(told) == said
+    assert without_memory(Message("user", (Text(memory),))) is None
 
 
 @pytest.mark.parametrize("shape", SHAPES)
