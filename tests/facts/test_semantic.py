@@ -181,6 +181,24 @@ def test_a_long_session_is_learned_page_by_page(store: Store, layer: Semantic, m
     assert len(layer.facts(ADA)) == 7
 
 
+def test_a_page_without_a_word_of_the_user_is_read_past(
+    store: Store, layer: Semantic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(semantic, "PAGE", 4)
+    store.log.append(TRIP, [Message("assistant", f"Step {n}.", at=day(0)) for n in range(4)], jobs=[JOB])
+    say(store, "I love jazz.", 1)
+    assert layer.catch_up(TRIP) == 1
+
+
+def test_the_birthdays_of_a_question_are_those_it_may_mean(store: Store, layer: Semantic) -> None:
+    say(store, "My birthday is on 9 June. I live in Oslo.", 0)
+    layer.remember(ADA, "user_profile", "sister:birthday", "1 May 1990", day(1))
+    layer.catch_up(TRIP)
+    known = {"my sister's birthday": "1 May", "my birthday": "9 June"}
+    assert layer.days(ADA, "What did I buy before My BIRTHDAY?") == known
+    assert layer.days(ADA, "What did I buy?") == {}
+
+
 def test_the_same_log_gives_the_same_records(tmp_path: Path) -> None:
     def learned(name: str) -> list[Record]:
         with open_store(str(tmp_path / name), durability="normal", clock=lambda: START) as store:

@@ -16,7 +16,7 @@ from recollect.answers import Candidate
 from recollect.errors import BudgetTooSmall
 from recollect.flow.assemble import Counts, Shown, assemble
 from recollect.flow.context import Context
-from recollect.flow.fence import CLOSE, OPEN, TITLES, block, with_memory, without_memory
+from recollect.flow.fence import CLOSE, OPEN, TITLES, block, heading, quoted, with_memory, without_memory
 from recollect.flow.fill import PRIORITY, Offer
 from recollect.flow.limits import Limits
 from recollect.flow.render import parse, render
@@ -24,7 +24,7 @@ from recollect.flow.shapes import SHAPES
 from recollect.flow.window import Window
 from recollect.settings import Settings
 from recollect.tokens import REPLY_TOKENS, count_message, count_messages, estimate
-from recollect.types import Message
+from recollect.types import Message, Text
 from tests.strategies import said
 
 COUNTS = Counts(estimate, partial(count_message, count=estimate))
@@ -167,6 +167,17 @@ def test_a_message_that_begins_with_a_new_line_comes_back_as_it_was() -> None:
     assert without_memory(with_memory(said, memory)) == said
 
 
+def test_memory_stands_before_all_parts_of_a_message_and_leaves_none_behind() -> None:
+    said, memory = (
+        Message("user", (Text("Any tea?"), Text("Now?"))),
+        block({"facts": [Candidate("facts", "likes: tea")]}),
+    )
+    told = with_memory(said, memory)
+    assert told.content == (Text(memory), *said.content)
+    assert without_memory(told) == said
+    assert without_memory(Message("user", (Text(memory),))) is None
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_memory_that_went_to_a_provider_is_not_taken_for_what_was_said(shape: str) -> None:
     said, memory = Message("user", "Any tea?"), block({"facts": [Candidate("facts", "likes: tea")]})
@@ -184,10 +195,24 @@ def test_what_a_section_leaves_unused_the_next_may_use() -> None:
     assert sum(line.kept for line in few.offered) < sum(line.kept for line in more.offered)
 
 
+def test_a_section_may_take_its_cap_to_the_last_token() -> None:
+    note = Candidate("documents", "The kettle is red.", 1.0, "a.md")
+    needed = estimate(f"{heading('documents')}\n") + estimate(f"{quoted(note)}\n")
+    for cap, rule in ((needed, "fits"), (needed - 1, "over its share")):
+        plan = Settings(profile_tokens=0, facts_tokens=0, hints_tokens=0, summary_tokens=0, documents_tokens=cap)
+        context = assemble(shown([]), Message("user", "q"), {"documents": [note]}, 900, plan, COUNTS)
+        assert [line.rule for line in context.offered] == [rule]
+
+
 def test_memory_and_tools_together_keep_their_own_cap() -> None:
     offers = {name: offer(name, 9, 40) for name in PRIORITY if name != "documents"}
     context = assemble(shown([]), Message("user", "q"), offers, 50_000, Settings(), COUNTS)
     assert estimate(context.memory) <= 800
+    short = {"tools": offer("tools", 99, 1)}
+    for cap in range(100, 140):
+        plan = Settings(memory_tokens=cap, tools_tokens=900, tools_top_k=99)
+        told = assemble(shown([]), Message("user", "q"), short, 50_000, plan, COUNTS).memory
+        assert cap - 40 < estimate(told) <= cap
 
 
 @pytest.mark.parametrize(("question", "before_recalled"), [("What do you know about me?", True), ("Any tea?", False)])
@@ -301,6 +326,25 @@ def test_at_a_small_budget_the_facts_that_suit_best_come_first_and_the_rest_last
     assert all(line.kept for line in large.offered)
     alone = assemble(shown([]), question, {**offers, "episodic": []}, 300, plan, COUNTS)
     assert all(line.kept for line in alone.offered)
+
+
+@pytest.mark.parametrize("layout", ["tail-first", "memory-first"])
+def test_where_a_counter_rounds_down_the_worst_documents_leave_until_the_whole_fits(layout: Any) -> None:
+    def rounded(text: str) -> int:
+        return len(text) // 16
+
+    counts = Counts(rounded, partial(count_message, count=rounded))
+    plan = Settings(layout=layout, documents_top_k=30, documents_tokens=4_000)
+    notes = [f"Note {n:02} is red." for n in range(30)]
+    offers = {section: [Candidate(section, note, 1, "a.md") for note in notes] for section in ("documents", "episodic")}
+    context = assemble(shown([]), Message("user", "q"), offers, 50, plan, counts)
+    kept = [line.text for line in context.offered if line.kept]
+    assert kept == notes[: len(kept)] == [note for note in notes if note in context.memory]
+    assert 2 < len(kept) < 30
+    rules = [line.rule for line in context.offered if line.section == "documents"]
+    assert rules == ["fits"] * len(kept) + ["no room"] * (30 - len(kept))
+    receipt = context.receipt
+    assert receipt.overhead + sum(line.shown for line in receipt.lines) == context.tokens <= 50
 
 
 def test_what_is_offered_never_takes_the_room_of_the_last_turn() -> None:

@@ -61,3 +61,13 @@ def test_a_question_asked_anew_after_its_tools_has_its_answer_kept_once() -> Non
             keep_answer(chat, kept.follows, Message("assistant", text))
         assert [message.text for message in chat.history()[3:]] == ["", "Oslo", "In Oslo."]
         assert keep(chat, asked).again
+
+
+def test_a_system_message_in_what_is_kept_changes_no_conversation() -> None:
+    with Memory.open(":memory:", embedder=None) as memory:
+        chat, asked = memory.session("trip", user="ada"), [Message("user", "Hello.")]
+        answer = keep_answer(chat, keep(chat, asked).follows, Message("assistant", "Hi!"))
+        chat.add("system", "Be brief.")
+        kept = keep(chat, [*asked, answer, Message("user", "Where does Nadia live?")])
+        assert (kept.changed, kept.again) == (False, False)
+        assert [message.text for message in chat.history()] == ["Hello.", "Hi!", "Be brief.", "Where does Nadia live?"]

@@ -91,6 +91,19 @@ def test_a_caller_that_comes_too_often_has_to_wait() -> None:
         rate.check("a")
 
 
+def test_a_rate_below_one_a_second_lets_a_caller_in_when_it_says() -> None:
+    now = 0.0
+    rate = Rate(0.25, lambda: now)
+    rate.check("a")
+    for wait in (4, 1):
+        now = 4.0 - wait
+        with pytest.raises(Refused) as refused:
+            rate.check("a")
+        assert refused.value.headers == {"Retry-After": str(wait)}
+    now = 4.0
+    rate.check("a")
+
+
 def test_callers_not_seen_for_long_are_forgotten() -> None:
     rate = Rate(1.0, lambda: 0.0)
     for number in range(CALLERS + 10):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
@@ -30,6 +30,21 @@ FIXTURES = Path(__file__).parent.parent / "fixtures"
 
 def everything_on_disk(path: Path) -> bytes:
     return b"".join(file.read_bytes() for file in sorted(path.parent.glob(path.name + "*")))
+
+
+def test_an_erased_tenant_leaves_no_row(path: Path) -> None:
+    tables = "scope", "session", "message", "erased", "record", "item", "source", "vector", "job"
+    with SqliteStore(path) as store:
+        fill(store, ADA)
+        store.log.erase(ADA, ["m2"])
+        assert all(rows(path, tables).values())
+        store.log.erase(Scope(ADA.tenant))
+        assert not any(rows(path, tables).values())
+
+
+def rows(path: Path, tables: Sequence[str]) -> dict[str, int]:
+    with closing(apsw.Connection(str(path))) as db:
+        return {table: db.execute("SELECT count(*) FROM <table>".replace("<table>", table)).get for table in tables}
 
 
 @pytest.mark.parametrize("whole", [True, False])

@@ -71,6 +71,14 @@ class EraseTests(StoreTests):
         say(store, ADA, "g")
         assert store.log.verify(ADA) == store.check() == []
 
+    def test_a_session_that_was_erased_bit_by_bit_begins_anew(self, store: Store) -> None:
+        say(store, ADA, *"abc")
+        store.log.erase(ADA, ["a", "b"])
+        store.log.erase(ADA)
+        assert [entry.seq for entry in say(store, BOB, "d")] == [1]
+        assert [entry.seq for entry in say(store, ADA, "e")] == [1]
+        assert store.log.verify(ADA) == store.log.verify(BOB) == store.check() == []
+
     def test_tenants_are_those_that_have_something(self, store: Store) -> None:
         assert store.tenants() == []
         say(store, Scope("müller\U0001f40c", "ada", "trip"), "a")

@@ -336,6 +336,8 @@ class LogTests(StoreTests):
             pages += page
             before = page[-1].position
         assert [session.scope for session in pages] == scopes[::-1]
+        assert store.log.sessions(scopes[0], before=pages[-1].position + 1) == pages[-1:]
+        assert store.log.sessions(scopes[0], before=pages[-1].position) == []
 
     def test_tag_lays_over_metadata(self, store: Store) -> None:
         store.log.append(ADA, [said("a", "a", metadata={"kept": 1, "changed": 1, "removed": 1})])

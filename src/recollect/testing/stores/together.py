@@ -17,6 +17,7 @@ from recollect.testing.clock import ManualClock
 from recollect.testing.stores.base import (
     ACME,
     ADA,
+    ADA_TOO,
     BOB,
     EVERYONE,
     USER,
@@ -102,6 +103,13 @@ class ThreadTests(StoreTests):
             writer.join(10)
             assert not writer.is_alive()
         assert texts(store.log.read(ADA)) == ["a"]
+
+    def test_a_block_of_reads_knows_a_session_from_its_user_and_tenant(self, store: Store) -> None:
+        fill(store, ADA, ADA_TOO, BOB)
+        with store.reading():
+            for scope, number in ((ADA, 1), (USER, 2), (ACME, 3)):
+                assert len(store.log.sessions(scope)) == number
+                assert len(store.records.find(scope)) == 2 * number
 
     def test_two_handles_see_each_other(self, store: Store, second: Store) -> None:
         for number in range(10):

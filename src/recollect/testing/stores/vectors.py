@@ -128,6 +128,11 @@ class VectorTests(StoreTests):
         first = store.log.read(ADA)[0].position
         assert [item.id for item in store.index.missing(USER, "new", after=first, limit=2)] == ["b", "c"]
         assert store.index.missing(BOB, "m") == []
+        store.index.embed(USER, "chunk", "m", {"c": v(1, 0)})
+        assert [item.id for item in store.index.missing(USER, "m")] == ["b"]
+        assert [item.id for item in store.index.missing(USER, "new")] == ["a", "b", "c"]
+        last = store.index.missing(USER, "new")[-1].position
+        assert store.index.missing(USER, "new", after=last) == []
 
     def test_drop_a_model(self, store: Store) -> None:
         say(store, ADA, "a")
