@@ -12,7 +12,7 @@ from recollect.layers.semantic import Semantic
 from recollect.store import Store
 from recollect.store import open as open_store
 from tests.facts.scores import SAID, labels
-from tests.facts.told import ADA, TRIP, day, say, values
+from tests.facts.told import ADA, TRIP, day, lines, say, values
 
 FIRMS = st.sampled_from(["Kelpie", "Northwind Labs", "Johnson & Johnson", "the BBC"])
 HIRED = st.sampled_from(
@@ -298,3 +298,79 @@ def test_who_moves_between_what_is_not_known_to_be_a_place_may_have_changed_jobs
 )
 def test_what_is_passing_or_past_changes_nothing(text: str) -> None:
     assert extract(text, SAID) == []
+
+
+@pytest.mark.parametrize("end", ["Rex died on Sunday.", "My dog died on Sunday.", "We had to put Rex down."])
+def test_a_pet_that_was_named_before_is_told_no_longer_once_it_died(store: Store, layer: Semantic, end: str) -> None:
+    said = "I live in Rome with my dog Rex."
+    say(store, said, 0)
+    say(store, end, 9)
+    layer.catch_up(TRIP)
+    assert values(layer.facts(ADA)) == {"place": "Rome"}
+    assert "dog:rex" in values(layer.facts(ADA, as_of=day(5)))
+    assert lines(layer.offer(ADA, "How is my dog?", day(10))) == ["place: Rome (said 12 May 2025)"]
+
+
+@pytest.mark.parametrize("end", ["My husband and I divorced.", "I'm divorced.", "I saw my ex-husband Tom."])
+def test_who_is_divorced_has_no_husband(store: Store, layer: Semantic, end: str) -> None:
+    say(store, "My husband Tom lives in Rome.", 0)
+    say(store, end, 9)
+    layer.catch_up(TRIP)
+    assert layer.facts(ADA) == []
+
+
+def test_what_is_preferred_to_something_takes_its_place(store: Store, layer: Semantic) -> None:
+    for n, text in enumerate(["I prefer tea.", "I prefer coffee over tea now."]):
+        say(store, text, n)
+    layer.catch_up(TRIP)
+    assert values(layer.facts(ADA)) == {"prefers:coffee": "coffee"}
+
+
+def test_a_diet_and_what_is_not_eaten_stand_side_by_side(store: Store, layer: Semantic) -> None:
+    for n, text in enumerate(["I'm vegan.", "I'm lactose intolerant.", "I don't eat sugar."]):
+        say(store, text, n)
+    layer.catch_up(TRIP)
+    assert values(layer.facts(ADA)) == {"diet": "vegan", "avoids:lactose": "lactose", "avoids:sugar": "sugar"}
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "left"),
+    [
+        ("I live in Boston.", "actually scratch that i moved to Denver in march", {"place": "Denver"}),
+        ("I work at Nokia.", "Update: I left Nokia, I'm at Ericsson now", {"company": "Ericsson"}),
+        ("I'm 29", "oh it was my birthday yesterday, im 30 now", {"age": "30"}),
+        ("I'm 44", "turned 45 last week actually", {"age": "45"}),
+        ("My girlfriend Anna loves cats", "Anna and I broke up last week :(", {}),
+        ("My boss is called Jan", "I have a new boss, her name is Petra", {"boss": "Petra"}),
+        ("i dont eat gluten", "turns out i can eat gluten, the test was negative", {}),
+        ("I have an exam on Monday", "sorry wrong day, the exam is on Wednesday", {"todo:exam": "exam"}),
+        ("We fly to Rome on Friday", "the flight was moved to Sunday", {"todo:fly to rome": "fly to Rome"}),
+        ("My car is a Volvo. Actually I sold it, I drive a Skoda now.", "ok", {"drives:skoda": "Skoda"}),
+        ("I drive a Volvo", "I now drive a Skoda", {"drives:skoda": "Skoda"}),
+        ("I drive a Volvo. I drive a Kia.", "We sold our car", {"drives:volvo": "Volvo", "drives:kia": "Kia"}),
+        ("I drive a Volvo", "We bought a Kia. I sold it.", {"drives:volvo": "Volvo"}),
+        ("I drive a Volvo", "We sold our car last week", {}),
+        ("I love coffee", "I don't drink coffee anymore", {"avoids:coffee": "coffee"}),
+        ("We have a dog called Bo", "We gave Bo away", {}),
+        ("My daughter is called Bo", "We gave Bo away.", {"daughter:bo": "Bo"}),
+        ("I use Slack", "we dropped Slack for Teams", {"uses:teams": "Teams"}),
+        ("My dog is Rex.", "btw, Rex is 7 and Anna is 8", {"dog:rex": "Rex", "dog:rex:age": "7"}),
+        (
+            "My dogs are Rex and Bo",
+            "Anna lives in Oslo. Bo is 3.",
+            {"dog:rex": "Rex", "dog:bo": "Bo", "dog:bo:age": "3"},
+        ),
+        (
+            "My son Bo is 8",
+            "My cat is called Bo. Bo is 2.",
+            {"son:bo": "Bo", "son:bo:age": "8", "cat:bo": "Bo"},
+        ),
+    ],
+)
+def test_what_is_corrected_in_passing_is_known(
+    store: Store, layer: Semantic, first: str, then: str, left: dict[str, str]
+) -> None:
+    say(store, first, 0)
+    say(store, then, 1)
+    layer.catch_up(TRIP)
+    assert values(layer.facts(ADA, as_of=day(1))) == left

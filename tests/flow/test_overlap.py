@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.flow.overlap import shares, unheard
+from recollect.flow.overlap import dwelling, shares, unheard
 from recollect.settings import Settings
 
 words = st.sampled_from("abcdefgh")
@@ -39,6 +41,20 @@ def test_of_a_few_texts_those_with_one_of_two_asked_words_are_about_the_question
     found = shares(["long", "warranty"], held)
     assert all(found[f"about {n}"] >= Settings().documents_threshold for n in range(about))
     assert all(found[f"other {n}"] == 0 for n in range(others))
+
+
+@given(st.lists(words, unique=True), st.dictionaries(st.integers(), st.lists(words).map(Counter)))
+def test_a_text_dwells_on_a_word_the_more_often_it_says_it_in_the_same_room(
+    asked: list[str], counted: dict[int, Counter[str]]
+) -> None:
+    found = dwelling(asked, counted)
+    assert found == dwelling(asked, dict(reversed(counted.items())))
+    for key, said in counted.items():
+        held = said.keys() & set(asked)
+        assert (found[key] > 0) == bool(held)
+        roomy = {**counted, key: said + Counter(other=1)}
+        for word in held:
+            assert dwelling(asked, {**counted, key: said + Counter([word])})[key] > dwelling(asked, roomy)[key]
 
 
 @given(st.lists(st.integers(0, 9)), st.integers(1, 9))

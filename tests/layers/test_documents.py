@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,15 @@ def test_the_score_of_a_passage_is_what_orders_it(embedder: str | None) -> None:
             assert scores[0] > scores[-1] >= DEFAULTS.documents_threshold
             missed = [one for one in memory.layers.documents.offer(chat.scope, question) if one.out.startswith("below")]
             assert all(one.score < DEFAULTS.documents_threshold for one in missed)
+
+
+def test_what_else_a_store_holds_changes_no_score(store: Store) -> None:
+    documents, question = Documents(store, estimate), "Does the warranty of the kettle end?"
+    documents.add(ADA, GUIDE, name="guide.md")
+    before = documents.offer(ADA, question)
+    store.log.append(replace(ADA, session="trip"), [Message("user", f"Kettle {n} has a warranty.") for n in range(300)])
+    assert len(before) > 1
+    assert documents.offer(ADA, question) == before
 
 
 def test_documents_are_their_users_and_no_one_elses(store: Store) -> None:

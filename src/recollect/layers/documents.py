@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -17,7 +18,7 @@ from recollect.embed.nearness import Nearness
 from recollect.embed.scripts import reads
 from recollect.errors import ConfigError, Conflict, ModelError, NotFound
 from recollect.flow.chunk import Chunk, chunks
-from recollect.flow.overlap import shares
+from recollect.flow.overlap import dwelling, shares
 from recollect.frozen import freeze_dict
 from recollect.layers import files
 from recollect.layers.embedding import CHUNK, job_for
@@ -58,7 +59,7 @@ class Documents:
     reranker: Reranker | None = None
     settings: Settings = DEFAULTS
     nearness: Nearness | None = field(init=False, default=None)
-    _words: Recent[str, frozenset[str]] = field(init=False, default_factory=lambda: Recent(KEPT))
+    _words: Recent[str, Counter[str]] = field(init=False, default_factory=lambda: Recent(KEPT))
     _owners: Recent[Scope, None] = field(init=False, default_factory=lambda: Recent(KEPT))
     _texts: Recent[Scope, tuple[tuple[int, int], dict[str, tuple[str, ...]]]] = field(
         init=False, default_factory=lambda: Recent(KEPT_USERS)
@@ -261,12 +262,13 @@ class Documents:
         asked, where = question[:MAX_QUESTION], Filter(kinds=(CHUNK,), as_of=as_of, exact=True)
         if not asked.strip() or not self._are_there(scope):
             return []
-        by_words = {match.id: match.score for match in self.store.index.search(scope, asked, LOOKED_AT, where=where)}
+        by_words = [match.id for match in self.store.index.search(scope, asked, LOOKED_AT, where=where)]
         by_meaning = self._near(scope, asked, where)
         items = self.store.index.get(scope, CHUNK, list(dict.fromkeys([*by_meaning, *by_words])))
-        near = self._nearest(asked, items, by_meaning)
-        best, least = max(by_words.values(), default=1.0), self.settings.documents_threshold
-        gain = {id: KEYWORDS * by_words.get(id, 0.0) / best for id, found in near.items() if found >= least}
+        wanted, held = query_words(asked), {item.id: self._words_of(item) for item in items}
+        near, keywords = self._nearest(shares(wanted, held), items, by_meaning), dwelling(wanted, held)
+        best, least = max(keywords.values(), default=0.0) or 1.0, self.settings.documents_threshold
+        gain = {id: KEYWORDS * keywords[id] / best for id, found in near.items() if found >= least}
         score = {id: found + gain.get(id, 0.0) for id, found in near.items()}
         order = sorted(items, key=lambda item: (-score[item.id], item.id))
         distinct = {item.text: _passage(item, score[item.id]) for item in reversed(order)}
@@ -280,23 +282,24 @@ class Documents:
             self._owners[scope] = None
         return bool(found)
 
-    def _nearest(self, asked: str, items: Sequence[Item], by_meaning: Mapping[str, float]) -> dict[str, float]:
+    def _nearest(
+        self, share: Mapping[str, float], items: Sequence[Item], by_meaning: Mapping[str, float]
+    ) -> dict[str, float]:
         """How near each chunk is: by meaning and a little by the question's words; without a vector, by words alone.
 
         A text in a script that the model can't read counts as without a vector. If the search by meaning found as many
         chunks as it may, all others count as near as the last of them.
         """
-        share = shares(query_words(asked), {item.id: self._words_of(item) for item in items})
         if len(by_meaning) == LOOKED_AT:
             by_meaning = dict.fromkeys(share, min(by_meaning.values())) | dict(by_meaning)
         read = {item.id for item in items if self.embedder and reads(self.embedder.name, item.text)} & by_meaning.keys()
         return {id: min(1.0, by_meaning[id] + WORDS * said) if id in read else said for id, said in share.items()}
 
-    def _words_of(self, item: Item) -> frozenset[str]:
-        """The words of a chunk, remembered under its id: that changes with its text."""
+    def _words_of(self, item: Item) -> Counter[str]:
+        """How often a chunk says each word, remembered under its id: that changes with its text."""
         found = self._words.get(item.id)
         if found is None:
-            found = self._words[item.id] = frozenset(words(item.text))
+            found = self._words[item.id] = Counter(words(item.text))
         return found
 
     def _near(self, scope: Scope, asked: str, where: Filter) -> dict[str, float]:
