@@ -16,7 +16,7 @@ from recollect.embed import Kind, Reranker
 from recollect.errors import BadReply, ConfigError, ModelUnavailable
 from recollect.layers.documents import Documents
 from recollect.settings import DEFAULTS, Settings
-from recollect.store import Store
+from recollect.store import Item, Store
 from recollect.store import open as open_store
 from recollect.tokens import estimate
 from recollect.types import Message, Scope
@@ -86,6 +86,23 @@ def test_what_else_a_store_holds_changes_no_score(store: Store) -> None:
     store.log.append(replace(ADA, session="trip"), [Message("user", f"Kettle {n} has a warranty.") for n in range(300)])
     assert len(before) > 1
     assert documents.offer(ADA, question) == before
+
+
+def test_a_document_that_is_removed_while_it_is_looked_at_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Memory.open(":memory:", embedder="hash:64") as memory:
+        chat, get = memory.session("garden", user="ada"), memory.store.index.get
+        chat.documents.add("Water the tomatoes.", name="garden.md")
+        memory.drain()
+
+        def removed_then(scope: Scope, kind: str, ids: Sequence[str]) -> list[Item]:
+            found = get(scope, kind, ids)
+            if found:
+                chat.documents.remove("garden.md")
+            return found
+
+        monkeypatch.setattr(memory.store.index, "get", removed_then)
+        chat.documents.search("Where does Nadia live?")
+        assert chat.documents.list() == []
 
 
 def test_documents_are_their_users_and_no_one_elses(store: Store) -> None:

@@ -266,10 +266,9 @@ class Documents:
             return []
         wanted, by_meaning = query_words(asked), self._near(scope, asked, where)
         by_words = [match.id for match in self.store.index.search(scope, asked, MATCHED, where=where)]
-        dwelt = dwelling(wanted, self._words_of(scope, by_words))
-        best_by_words = sorted(dwelt, key=lambda id: (-dwelt[id], id))[:LOOKED_AT]
-        items = self.store.index.get(scope, CHUNK, list(dict.fromkeys([*by_meaning, *best_by_words])))
-        held = self._words_of(scope, [item.id for item in items])
+        looked_at = dict.fromkeys([*by_meaning, *self._best(scope, wanted, by_words)])
+        items = self.store.index.get(scope, CHUNK, list(looked_at))
+        held = {item.id: self._words_of(item) for item in items}
         near, keywords = self._nearest(shares(wanted, held), items, by_meaning), dwelling(wanted, held)
         best, least = max(keywords.values(), default=0.0) or 1.0, self.settings.documents_threshold
         gain = {id: KEYWORDS * keywords[id] / best for id, found in near.items() if found >= least}
@@ -299,11 +298,18 @@ class Documents:
         read = {item.id for item in items if self.embedder and reads(self.embedder.name, item.text)} & by_meaning.keys()
         return {id: min(1.0, by_meaning[id] + WORDS * said) if id in read else said for id, said in share.items()}
 
-    def _words_of(self, scope: Scope, ids: Sequence[str]) -> dict[str, Counter[str]]:
-        """How often chunks say each word, remembered under their ids: those change with the texts."""
-        found = {id: counted for id in ids if (counted := self._words.get(id)) is not None}
-        for item in self.store.index.get(scope, CHUNK, [id for id in ids if id not in found]):
-            found[item.id] = self._words[item.id] = Counter(words(item.text))
+    def _best(self, scope: Scope, wanted: Sequence[str], ids: Sequence[str]) -> Sequence[str]:
+        """Those of the chunks that dwell most on the wanted words."""
+        held = {id: found for id in ids if (found := self._words.get(id)) is not None}
+        new = self.store.index.get(scope, CHUNK, [id for id in ids if id not in held])
+        dwelt = dwelling(wanted, held | {item.id: self._words_of(item) for item in new})
+        return sorted(dwelt, key=lambda id: (-dwelt[id], id))[:LOOKED_AT]
+
+    def _words_of(self, item: Item) -> Counter[str]:
+        """How often a chunk says each word, remembered under its id: that changes with its text."""
+        found = self._words.get(item.id)
+        if found is None:
+            found = self._words[item.id] = Counter(words(item.text))
         return found
 
     def _near(self, scope: Scope, asked: str, where: Filter) -> dict[str, float]:
