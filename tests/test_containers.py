@@ -128,7 +128,7 @@ def test_the_environment_names_options_of_the_service(compose: Any) -> None:
     from recollect.server.options import Options
 
     options = {f"RECOLLECT_{name.upper()}" for name in Options.model_fields}
-    theirs = {"OPENAI_API_KEY", "OPENAI_BASE_URL"}
+    theirs = {"OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"}
     sources = "".join(path.read_text("utf-8") for path in (ROOT / "src").rglob("*.py"))
     assert all(f'"{name}"' in sources for name in theirs)
     assert set(compose["services"]["service"]["environment"]) <= options | theirs

@@ -204,7 +204,7 @@ def test_tightening_each_knob_shrinks_the_prompt(tmp_path: Path, knob: str, loos
 def _prompt(path: Path, numbers: dict[str, Any]) -> int:
     """The tokens of a context whose only memory is of the knob's layer; that has more to add than there is room for."""
     (knob,) = numbers
-    layers = ("profile", "facts", "summary", "documents", "episodic", "tools")
+    layers = ("profile", "facts", "hints", "summary", "documents", "episodic", "tools")
     others = {f"{name}_tokens": 0 for name in layers if knob != "memory_tokens" and not knob.startswith(name)}
     if knob.startswith("chunk"):
         others["documents_tokens"] = 800

@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
 from typing import Any
 from unittest.mock import Mock, patch
 
@@ -25,6 +26,7 @@ from recollect.retention import Policy, apply, preview
 from recollect.store import Store
 from recollect.store import open as open_store
 from recollect.store.sqlite.records import _record
+from recollect.transfer import export_lines, import_lines
 from tests.forgetting import (
     EAGER,
     LEVELS,
@@ -183,6 +185,31 @@ def test_retention_takes_along_what_was_summarised_and_searched_for(tmp_path: Pa
         assert MARKER not in kept(tmp_path)
 
 
+def test_a_session_takes_along_the_facts_whose_messages_retention_had_erased(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        trip = chat(memory)
+        trip.add(Message("user", f"I live in {MARKER.title()}.", at=NOW - timedelta(days=90)))
+        trip.add(Message("user", "My sister is called Anna.", at=NOW))
+        trip.remember("seat", "by the window")
+        memory.drain()
+        apply(memory.store, preview(memory.store, trip.scope, [Policy("messages", days=30)], NOW))
+        memory.drain()
+        lines = [*export_lines(memory, trip.scope.owner)]
+        _forgets_what_it_learned(trip)
+        assert MARKER not in kept(tmp_path)
+    with Memory.open(":memory:", embedder=None) as other:
+        import_lines(other, lines)
+        other.drain()
+        _forgets_what_it_learned(chat(other))
+
+
+def _forgets_what_it_learned(trip: Session) -> None:
+    assert {fact.key for fact in trip.facts()} >= {"place", "seat", "sister:anna"}
+    told = trip.would_forget().counted()
+    assert trip.forget().records == told.records
+    assert [fact.key for fact in trip.facts()] == ["seat"]
+
+
 def test_a_message_erased_while_facts_are_learned_leaves_none(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     memory.store.log.append(chat(memory).scope, [Message("user", f"I live in {MARKER.title()}.", id="m1")])
     memory.store.log.append(chat(memory).scope, [Message("user", "My name is Ada.", id="m2")])
@@ -319,3 +346,37 @@ def test_a_prompt_is_valid_whichever_message_of_a_tool_call_was_forgotten(gone: 
         chat.add("assistant", "Rain.")
         chat.forget([chat.history()[gone].id])
         assert validate(chat.context("And tomorrow?").prompt, shape) == []
+
+
+def without_document(memory: Memory) -> None:
+    memory.user("ada").documents.remove("notes")
+
+
+def without_facts(memory: Memory) -> None:
+    apply(memory.store, preview(memory.store, Scope("default", "ada"), [Policy("facts", count=1)], memory.clock()))
+
+
+@pytest.mark.parametrize("erase", [without_document, without_facts])
+def test_a_file_is_rewritten_when_a_document_or_facts_go(erase: Callable[[Memory], None], tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "memory.db", embedder=None) as memory:
+        memory.user("ada").documents.add("\n\n".join(f"Note {n}: {n * 'so '}" for n in range(300)), name="notes")
+        for n in range(300):
+            memory.user("ada").remember(f"likes:thing {n}", f"thing {n} " + n * "so ")
+        memory.drain()
+        erase(memory)
+    with closing(apsw.Connection(str(tmp_path / "memory.db"))) as db:
+        assert db.pragma("freelist_count") == 0
+
+
+def test_forgetting_waits_for_nobody_who_reads_facts() -> None:
+    with Memory.open(":memory:", embedder=None) as memory:
+        chat = memory.session("trip", user="ada")
+        chat.add("user", "I live in Paris.")
+        assert chat.facts()
+        (cached,) = memory.layers.semantic._users.values()
+        forgetting = Thread(target=chat.forget, daemon=True)
+        with cached.lock:  # as whoever reads the facts, and may have to wait for the store
+            forgetting.start()
+            forgetting.join(30)
+            assert not forgetting.is_alive()
+        assert chat.facts() == []

@@ -33,6 +33,19 @@ def test_every_setting_is_turned_by_a_test() -> None:
     assert [knob.name for knob in dataclasses.fields(Settings) if knob.name not in turned] == []
 
 
+def test_conversation_window_counts_the_question_whether_it_was_added_or_not(tmp_path: Path) -> None:
+    with opened(tmp_path / "window.db", {"conversation_window": 4}) as memory:
+        chat = memory.session("s", user="ada")
+        for n in range(9):
+            chat.add_turn(f"Question {n}?", f"Answer {n}.")
+        given = chat.context("And now?")
+        chat.add("user", "And now?")
+        assert [message["content"] for message in given.messages] == [
+            message["content"] for message in chat.context().messages
+        ]
+        assert len(given.messages) == 3  # a whole turn and the question
+
+
 def test_chunk_overlap_is_what_two_chunks_repeat(tmp_path: Path) -> None:
     told = " ".join(f"Kettle {n} boils at {n} degrees." for n in range(12))
 

@@ -59,6 +59,7 @@ def of_a_user(chat: Session) -> Calls:
         **{f"search {kind}": (chat.search, {**FOUND, "kind": kind}) for kind in KINDS},
         "facts": (user.facts, {"as_of": None}),
         "fact_history": (user.fact_history, {"key": "name"}),
+        "forget_fact": (user.forget_fact, {"key": "name"}),
         "remember": (user.remember, {"key": "city", "value": "Oslo", "type": "user_profile"}),
         "forget": (user.forget, {"ids": ["x"]}),
         "documents.add": (user.documents.add, {"source": "rain", "name": "n", "metadata": {}, "at": None}),

@@ -105,6 +105,7 @@ class _AsyncUser(_Awaited[U]):
     facts = awaited(User.facts)
     fact_history = awaited(User.fact_history)
     remember = awaited(User.remember)
+    forget_fact = awaited(User.forget_fact)
     patterns = awaited(User.patterns)
     forget = awaited(User.forget)
     would_forget = awaited(User.would_forget)

@@ -123,6 +123,7 @@ class Fact:
     `at` is when it was first said, `updated_at` when last. `sources` are the messages that say it and `sessions` their
     sessions, in the same order; in the first one it is at `message.text[span[0]:span[1]]`. A plan is valid until the
     end of the day it is due. `origin` says whose words these are: "user" for everything the user said themselves.
+    `says` has the keys and values that the rules read in a note of another memory, whose own key is only its id.
     """
 
     type: FactType
@@ -138,3 +139,4 @@ class Fact:
     valid_to: datetime | None = None
     sessions: tuple[str, ...] = ()
     origin: FactOrigin = "user"
+    says: tuple[tuple[str, str], ...] = ()

@@ -6,13 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import groupby, islice
 from typing import Any, Final
 
-from recollect.answers import FactType
 from recollect.errors import ConfigError, Conflict, InvalidTranscript, NotFound
-from recollect.flow.facts import noted
+from recollect.flow.facts.remarks import read_note
 from recollect.flow.fence import without_memory
 from recollect.flow.title import TAG
 from recollect.imports import Imported, Note, Put, Read, Skipped
@@ -204,23 +202,17 @@ def _facts(chat: Session, notes: Iterable[Note]) -> int:
 
 def _fact(note: Note, chat: Session) -> Record:
     at = note.at or chat.memory.clock()
-    said = at.isoformat()
+    said, found = at.isoformat(), read_note(note.text)
     value = {
-        "type": _type(note.text, at),
+        "type": found[0].type if found else "user_profile",
         "value": note.text,
         "at": said,
         "order": said,
         "session": chat.scope.session,
         "ended": False,
         "imported": note.metadata,
+        "says": [[one.key, one.value] for one in found],
     }
     key = f"note:{note.id[:900]}"
     id = stable("note", note.id, note.text, str(note.at))  # notes may change in place, and back: the newest holds
     return Record(semantic.KIND, key, value, 0.8, "import", "import", valid_to=note.until, id=id)
-
-
-def _type(note: str, at: datetime) -> FactType:
-    """The type of what the rules find in a note, which may lack a subject ("Lives in Oslo"); else the profile's."""
-    start = note[:1].lower() + note[1:]
-    found = noted(note, at) or noted(f"The user {start}", at) or noted(f"The user's {start}", at)
-    return found[0].type if found else "user_profile"

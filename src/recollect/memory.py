@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from threading import TIMEOUT_MAX
@@ -233,12 +234,13 @@ class Memory:
         ids = _checked(scope, ids)
         with span("delete_memory", scope) as note, self.store.transaction(scope):
             along = self._along(scope, ids or ())
-            spared = self.layers.semantic.spared(scope, ids)
+            spared, left = self.layers.semantic.spared(scope, ids, anew=True)
             erased = self.store.log.erase(scope, ids)
             note(records=erased.messages)
             more = sum(drop(self.store, session, records) for session, records in along.items())
             for session in along:
                 self.store.jobs.enqueue(session, [summary.JOB])
+            more += self.store.records.delete(scope.owner, [fact.id for fact in left])
             self.store.records.put(scope.owner, spared)
         self.controller.forget(scope)
         if self._vectors:
@@ -251,13 +253,11 @@ class Memory:
         ids = _checked(scope, ids)
         with self.store.reading():
             found = self.store.log.would_erase(scope, ids)
-            along = {
-                store.Learned(record.position, record.kind, stands=True)
-                for records in self._along(scope, ids or ()).values()
-                for record in records
-            }
-            spared = {fact.position for fact in self.layers.semantic.spared(scope, ids)}
-        going = frozenset(record for record in found.records | along if record.position not in spared)
+            spared, left = self.layers.semantic.spared(scope, ids)
+            records = chain(*self._along(scope, ids or ()).values(), left)
+            along = {store.Learned(record.position, record.kind, stands=True) for record in records}
+        stay = {fact.position for fact in spared}
+        going = frozenset(record for record in found.records | along if record.position not in stay)
         return replace(found, records=going)
 
     def _along(self, scope: Scope, ids: Sequence[str]) -> dict[Scope, list[store.Record]]:

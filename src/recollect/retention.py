@@ -110,7 +110,8 @@ def apply(store: Store, plan: Plan) -> Erased:
         for session in found.messages.keys() - found.sessions:
             store.jobs.enqueue(session, [summary.JOB])
         _keep_facts(store, found)
-        records = _delete(store, found.records)
+        if records := _delete(store, found.records):
+            store.log.erase(plan.scope, [])
     total = Erased(*(sum(getattr(one, name) for one in erased) for name in ("messages", "records", "items", "jobs")))
     return replace(total, records=total.records - len(found.spared) + records)
 

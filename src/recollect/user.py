@@ -191,6 +191,19 @@ class User:
                 self.scope.owner, type, key, value, self.memory.clock(), self.scope.session or ""
             )
 
+    def forget_fact(self, key: str) -> list[Fact]:
+        """Erase every value that the fact with that key has had for good, and return them. Raises NotFound.
+
+        For a person or pet, what is known about them goes too. The messages that say it stay; `forget` erases those.
+        """
+        check_id(key, "the key of a fact")
+        self._learn_facts()
+        with span("delete_memory", self.scope) as note:
+            gone = self.memory.layers.semantic.erase(self.scope.owner, key)
+            note(records=len(gone))
+        self.memory.controller.forget(self.scope.owner)
+        return gone
+
     def patterns(self) -> Patterns:
         """How the user talks with the assistant, counted over everything said so far."""
         return self.memory.layers.procedural.patterns(self.scope.owner)

@@ -11,7 +11,7 @@ import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import ClearToolUsesEdit, ContextEditingMiddleware, SummarizationMiddleware
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
 from pydantic import ConfigDict
@@ -171,6 +171,13 @@ def test_what_a_user_shows_is_kept_once_and_stays_as_it_is(memory: Memory, block
     first: Any = again.content[0]
     assert from_langchain(again).parts == kept[0].parts
     assert first["type"] != "non_standard" and len(first) > 1
+
+
+def test_a_block_of_text_that_has_none_is_an_empty_one() -> None:
+    cited = AIMessage(
+        [{"type": "text", "citations": []}, {"type": "text", "text": None}, {"type": "text", "text": "It rains."}]
+    )
+    assert from_langchain(cited).parts == (Text(""), Text(""), Text("It rains."))
 
 
 def test_a_mark_of_a_prompt_cache_that_moves_is_no_news(memory: Memory) -> None:

@@ -166,6 +166,14 @@ def test_what_can_not_be_used_is_refused_and_nothing_is_lost(memory: Memory) -> 
         store.batch([PutOp(("s",), "k", {"n": 2}), PutOp(("s",), "x" * 2_000, {"n": 2})])
     with pytest.raises(ConfigError, match=r"\$near"):
         store.search(("s",), filter={"n": {"$near": 1}})
+    pages: list[dict[str, Any]] = [{"limit": -1}, {"offset": -1}]
+    for page in pages:
+        with pytest.raises(ConfigError, match="neither can be negative"):
+            store.search(("s",), **page)
+        with pytest.raises(ConfigError, match="neither can be negative"):
+            store.list_namespaces(**page)
+    with pytest.raises(ConfigError, match="surrogate"):
+        store.put(("s",), "\ud83d", {"n": 2})
     with pytest.raises(InvalidNamespaceError):
         store.put(("a.b",), "k", {})
     found = store.get(("s",), "k")

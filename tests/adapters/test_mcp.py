@@ -173,7 +173,28 @@ def test_over_http_with_a_token_nobody_comes_in_without_it(file: Path) -> None:
             assert httpx2.post(address, json={}, headers=headers, timeout=30).status_code == 401
         small = {"Authorization": "bearer mellon"}
         assert httpx2.post(address, json={}, headers=small, timeout=30).status_code != 401
-        assert asyncio.run(with_token(address)) == [*TOOLS, "forget"]
+        assert asyncio.run(with_token(address)) == [*TOOLS, "forget", "forget_fact"]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "LocalHost", "::1", "0:0:0:0:0:0:0:1"])
+def test_at_any_address_of_this_machine_no_page_from_elsewhere_comes_in(
+    host: str, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from starlette.testclient import TestClient
+
+    apps: list[Any] = []
+    monkeypatch.setattr("uvicorn.run", lambda app, **_: apps.append(app))
+    serve(memory, user="ada", transport="http", host=host)
+    at = f"[{host}]" if ":" in host else host.lower()
+    asked = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    with TestClient(apps[0], base_url=f"http://{at}:8765") as client:
+        rebound = {**asked, "Host": "evil.example:8765"}
+        foreign = {**asked, "Origin": "https://evil.example"}
+        own = {**asked, "Origin": f"http://{at}:8765"}
+        found = [
+            client.post("/mcp", json={}, headers=headers).status_code for headers in (rebound, foreign, asked, own)
+        ]
+    assert found == [421, 403, 400, 400]
 
 
 def test_the_steps_of_the_inspector_over_stdio_by_the_bare_protocol(file: Path) -> None:
@@ -244,6 +265,15 @@ def test_nothing_can_be_erased_unless_it_is_enabled(memory: Memory) -> None:
     assert call(memory, "forget", erasure=True, message_ids=[said.id], session="trip")["messages"] == 1
     assert call(memory, "search_memory", query="code")["result"] == []
     assert memory.session("trip", user="bob").history() == (other,)
+
+
+def test_a_fact_is_erased_and_its_messages_are_named(memory: Memory) -> None:
+    said = memory.session("trip", user="ada").add("user", "I live in Paris.")
+    with pytest.raises(ToolError, match="perhaps 'place' is meant"):
+        call(memory, "forget_fact", erasure=True, key="plac")
+    (gone,) = call(memory, "forget_fact", erasure=True, key="place")["result"]
+    assert (gone["value"], gone["message_ids"]) == ("Paris", [said.id])
+    assert call(memory, "list_facts")["result"] == []
 
 
 def test_a_conversation_of_one_message_is_told_as_one(memory: Memory) -> None:

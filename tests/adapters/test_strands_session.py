@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from strands.agent.conversation_manager import SlidingWindowConversationManager as SdkWindow
+from strands.agent.conversation_manager import SummarizingConversationManager as SdkSummary
 from strands.agent.conversation_manager.compression.pin_message import pin_message
 from strands.session import FileSessionManager
 from strands.types.exceptions import SessionException
@@ -19,6 +21,7 @@ from recollect.adapters.strands import (
     SessionLog,
     SessionMemory,
     SlidingWindowConversationManager,
+    SummarizingConversationManager,
     TokenBudgetConversationManager,
     with_memory,
 )
@@ -52,6 +55,43 @@ class TestRestore:
         again("And now?")
         assert "Remember the number 42." in script.last
         assert tokens(script.requests[-1]) <= 1_500
+
+    @pytest.mark.parametrize("kept_by", ["sdk", "log"])
+    def test_an_agent_goes_on_with_another_conversation_manager(
+        self, memory: Memory, tmp_path: Path, kept_by: str
+    ) -> None:
+        session, script = memory.session("trip", user="ada"), Script()
+
+        def open_agent(manager: Any) -> Any:
+            keeper: Any = FileSessionManager("trip", str(tmp_path / "s")) if kept_by == "sdk" else SessionLog(session)
+            return agent_of(ScriptedModel(script), conversation_manager=manager, session_manager=keeper)
+
+        agent = open_agent(SdkWindow(4))
+        for n in range(5):
+            agent(f"question {n}")
+        managers = [TokenBudgetConversationManager(1_500), SlidingWindowConversationManager(4)]
+        for manager in (*managers, SummarizingConversationManager(1_500), TokenBudgetConversationManager(1_500)):
+            before, agent = agent.messages, open_agent(manager)
+            assert agent.messages == before
+            agent("And now?")
+
+    def test_the_summary_of_the_sdk_stays_with_another_conversation_manager(self, memory: Memory) -> None:
+        session, script = memory.session("trip", user="ada"), Script()
+
+        def open_agent(manager: Any) -> Any:
+            return agent_of(ScriptedModel(script), conversation_manager=manager, session_manager=SessionLog(session))
+
+        theirs = SdkSummary(summary_ratio=0.8, preserve_recent_messages=2)
+        agent = open_agent(theirs)
+        for n in range(4):
+            agent(f"question {n}")
+        theirs.summarization_agent = agent_of(ScriptedModel(Script()))
+        theirs.reduce_context(agent)
+        agent("And now?")
+        again = open_agent(TokenBudgetConversationManager(1_500))
+        assert again.messages == agent.messages
+        again("And then?")
+        assert open_agent(TokenBudgetConversationManager(1_500)).messages == again.messages
 
     def test_an_agent_goes_on_in_another_store(self, memory: Memory) -> None:
         def open_agent(memory: Memory) -> Any:
@@ -120,6 +160,19 @@ class TestRestore:
         results = [result.call_id for message in script.requests[-1] for result in message.tool_results]
         assert calls == results == ["lost"]
         assert [m.role for m in session.history()][2:] == ["user", "assistant", "tool", "user", "assistant"]
+
+    @pytest.mark.parametrize("arguments", [None, [], "Oslo", 7])
+    def test_arguments_that_are_no_object_stop_no_agent(self, memory: Memory, arguments: Any) -> None:
+        session, script = memory.session("trip", user="ada"), Script()
+        talk = [user("Look."), *tool_turn("a", "nothing"), assistant("Nothing.")]
+        talk[1]["content"][0]["toolUse"]["input"] = arguments
+        agent = agent_of(ScriptedModel(script), messages=talk, **with_memory(session, 2_000))
+        agent.conversation_manager.apply_management(agent)
+        assert asyncio.run(SessionMemory(memory.session("other", user="ada")).add_messages(agent.messages)) == 4
+        again = agent_of(ScriptedModel(script), **with_memory(session, 2_000))
+        again("And now?")
+        (call,) = [call for message in script.requests[-1] for call in message.tool_calls]
+        assert call.input == {"_raw": json.dumps(arguments)}
 
     def test_a_redacted_message_is_erased(self, memory: Memory) -> None:
         session = memory.session("trip", user="ada")

@@ -6,16 +6,20 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 from typer.testing import CliRunner, Result
 
-from recollect import Message
+from recollect import Memory, Message
 from recollect.cli import main
 from recollect.cli.app import app
 from recollect.embed import models
+from recollect.layers import summary
 from recollect.store import open as open_store
+from recollect.store.values import MEND
 from recollect.types import Scope
 
 ADA = Scope("default", "ada", "trip")
@@ -43,6 +47,25 @@ def test_doctor_finds_a_sound_store_well(file: str) -> None:
     assert json.loads(run("doctor", "--store", file, "--json").stdout) == []
 
 
+def test_doctor_erases_what_is_damaged_but_messages(file: str) -> None:
+    with Memory.open(file, embedder=None) as memory:
+        memory.session("trip", user="ada").remember("city", "Oslo")
+    with closing(apsw.Connection(file)) as db:
+        db.execute("UPDATE record SET body = CAST(replace(body, 'Oslo', 'Osla') AS BLOB) WHERE kind = 'fact'")
+        assert db.changes() == 1
+    asking = ("context", "Where?", "--store", file, "--user", "ada", "--session", "trip")
+    told, refused = run("doctor", file), run(*asking)
+    assert (told.exit_code, refused.exit_code) == (1, 1)
+    assert json.loads(run("doctor", file, "--json").stdout)[0]["fix"] == MEND
+    assert f"recollect doctor {file} --mend" in told.stderr.replace("\n", "")
+    assert "is damaged" in refused.stderr
+    mended = run("doctor", file, "--mend")
+    assert (mended.exit_code, mended.stdout) == (0, "All is well.\n")
+    assert "is damaged: erased" in mended.stderr
+    assert run(*asking).exit_code == 0
+    assert len(json.loads(run("history", *asking[2:], "--json").stdout)) == 3
+
+
 def test_doctor_tells_of_a_store_that_is_not_there(tmp_path: Path) -> None:
     result = run("doctor", "--store", str(tmp_path / "nowhere.db"))
     assert result.exit_code == 1
@@ -50,8 +73,39 @@ def test_doctor_tells_of_a_store_that_is_not_there(tmp_path: Path) -> None:
     assert not (tmp_path / "nowhere.db").exists()
 
 
+def test_doctor_finds_no_store_in_an_empty_file_and_begins_none(tmp_path: Path) -> None:
+    empty = tmp_path / "memory.db"
+    empty.touch()
+    result = run("doctor", "--store", str(empty))
+    assert result.exit_code == 1
+    assert "is empty" in result.stderr and "restore" in result.stderr
+    assert empty.read_bytes() == b"" and list(tmp_path.iterdir()) == [empty]
+    assert run("add", "Hello.", "--store", str(empty)).exit_code == 0
+    assert run("doctor", "--store", str(empty)).exit_code == 0
+
+
 def test_reindex_counts_what_is_in_the_index(file: str) -> None:
     assert json.loads(run("reindex", "--store", file, "--json").stdout)["items"] == 3
+
+
+def test_work_that_was_given_up_is_shown_and_done_again(file: str) -> None:
+    assert run("jobs", "--store", file).stdout == "Nothing waits, and nothing was given up.\n"
+    with open_store(file) as store:
+        store.jobs.enqueue(ADA, [summary.JOB])
+        store.jobs.fail(store.jobs.claim(worker="w")[0], "ModelUnavailable", retry=False)
+    (given_up,) = json.loads(run("jobs", "--store", file, "--json").stdout)
+    assert {**given_up, "id": ""} == {
+        "id": "",
+        "kind": summary.JOB.kind,
+        "state": "dead",
+        "user": "ada",
+        "session": "trip",
+        "attempts": 1,
+        "error": "ModelUnavailable",
+    }
+    done = run("jobs", "--revive", "--store", file)
+    assert (done.stdout, done.stderr) == ("Nothing waits, and nothing was given up.\n", "Given another try: 1 job.\n")
+    assert run("jobs", "--revive", "--store", file).stderr == "Given another try: 0 jobs.\n"
 
 
 def test_a_backup_brings_everything_back(file: str, tmp_path: Path) -> None:
@@ -70,6 +124,9 @@ def test_what_is_no_backup_is_refused_and_begins_no_store(tmp_path: Path, conten
     refused = run("restore", str(tmp_path / "copy"), "--store", str(tmp_path / "memory.db"), "--yes")
     assert (refused.exit_code, "is no backup" in refused.stderr) == (1, True)
     assert [file.name for file in tmp_path.iterdir()] == ["copy"]
+    (tmp_path / "memory.db").touch()
+    assert "is no backup" in run("restore", str(tmp_path / "copy"), "--store", str(tmp_path / "memory.db")).stderr
+    assert (tmp_path / "memory.db").read_bytes() == b""
 
 
 def test_a_folder_is_no_backup(file: str, tmp_path: Path) -> None:
@@ -84,9 +141,12 @@ def test_restore_asks_first(file: str, tmp_path: Path) -> None:
     assert result.exit_code == 1
 
 
-def test_restore_does_not_ask_where_there_is_nothing_to_replace(file: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("begun", [False, True])
+def test_restore_does_not_ask_where_there_is_nothing_to_replace(file: str, tmp_path: Path, begun: bool) -> None:
     copy, new = str(tmp_path / "copy"), str(tmp_path / "new.db")
     run("backup", copy, "--store", file)
+    if begun:
+        (tmp_path / "new.db").touch()
     assert CliRunner().invoke(app, ["restore", copy, "--store", new], input="").exit_code == 0
     with open_store(new) as store:
         assert len(store.log.read(ADA)) == 3

@@ -51,7 +51,7 @@ EXAMPLES = [
 def test_there_is_a_command_for_every_verb() -> None:
     verbs = (
         "chat add context recall search facts remember patterns summary history tag forget import export serve mcp "
-        "doctor reindex backup stats bench config"
+        "doctor reindex backup stats jobs bench config"
     )
     assert set(verbs.split()) <= set(COMMANDS)
 

@@ -59,6 +59,21 @@ def test_forget_everything_leaves_nothing_of_the_user(trip: Run) -> None:
     assert parsed(trip, "stats", "--user", "bo")["messages"] == 1
 
 
+def test_a_fact_is_shown_asked_about_and_erased(trip: Run) -> None:
+    trip("remember", "place", "Rome")
+    trip("remember", "place", "Oslo")
+    asked = trip("forget", "--fact", "place", said="n\n", code=1).stderr
+    assert "2 values known about" in asked and "  place: Rome (" in asked and "Erase this for good?" in asked
+    assert len(parsed(trip, "facts", "--history", "place")) == 2
+    assert [fact["value"] for fact in parsed(trip, "forget", "--fact", "place", "--yes")] == ["Rome", "Oslo"]
+    assert "place" not in [fact["key"] for fact in parsed(trip, "facts")]
+    assert trip("forget", "--fact", "sister:nadia", said="y\n").stdout == "Gone for good: 2 values.\n"
+    assert "under 'place'" in trip("forget", "--fact", "place", "--yes", code=1).stderr
+    for more in (("--everything",), ("--session", "trip"), ("x",)):
+        assert "give nothing else to forget" in trip("forget", "--fact", "place", "--yes", *more, code=1).stderr
+    assert len(parsed(trip, "history", "--session", "trip")) == 3
+
+
 def test_forget_wants_ids_or_everything(trip: Run) -> None:
     assert "not both" in trip("forget", "x", "--everything", "--yes", code=1).stderr
     assert (
@@ -89,3 +104,12 @@ def test_forget_everything_takes_documents_where_nothing_was_said(run: Run) -> N
     assert "  and 1 document\n" in run("forget", "--everything", code=1).stderr
     assert parsed(run, "forget", "--everything", "--yes")["messages"] == 0
     assert parsed(run, "documents", "list") == []
+
+
+def test_forget_takes_the_facts_of_a_session_that_retention_erased(run: Run) -> None:
+    run("add", "I live in Bergen.", "--at", "2020-05-20")
+    assert parsed(run, "facts")
+    run("retention", "messages", "--idle", "1", "--yes")
+    assert "  and 1 fact\n" in run("forget", code=1).stderr
+    assert parsed(run, "forget", "--session", "default", "--yes")["records"] == 1
+    assert parsed(run, "facts") == []

@@ -114,13 +114,17 @@ def hinted(run: Run, *command: str, code: int = 0) -> list[str]:
     return shlex.split(HINT.findall(run(*command, code=code).output)[-1])
 
 
-def test_a_store_that_can_not_be_read_is_told_with_what_to_do(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("operation", "command"), [("open", ("search", "ok")), ("exists", ("restore", "a.backup"))])
+def test_a_store_that_can_not_be_read_is_told_with_what_to_do(
+    run: Run, monkeypatch: pytest.MonkeyPatch, operation: str, command: tuple[str, ...]
+) -> None:
     def refused(path: Path, *_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
     run("add", "ok", "--store", "mine.db")
-    monkeypatch.setattr(Path, "open", refused)
-    told = run("search", "ok", "--store", "mine.db", code=1).stderr
+    run("backup", "a.backup", "--store", "mine.db")
+    monkeypatch.setattr(Path, operation, refused)
+    told = run(*command, "--store", "mine.db", code=1).stderr
     assert " ".join(told.split()) == (
         "StoreUnavailable: mine.db can't be read (Permission denied): let this user read and write it and its folder, "
         "or name another with --store"

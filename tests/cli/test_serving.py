@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
 import subprocess
@@ -38,6 +39,18 @@ def test_a_service_that_can_not_start_says_why_in_a_line(run: Run) -> None:
     assert "recollect keys add" in run(*free, "--host", "0.0.0.0", code=1).stderr
     assert "--host" in run(*free, "--host", "no:address", code=1).stderr
     assert "65535" in run("serve", "--port", "99999", code=2).stderr
+
+
+def test_a_terminal_is_told_where_to_look_only_if_there_will_be_something(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    monkeypatch.setattr(os, "environ", {**os.environ})
+    monkeypatch.setattr("recollect.server.app._end_with_the_terminal", lambda _: None)
+    monkeypatch.setattr("uvicorn.run", lambda **_: None)
+    free = ("serve", "--port", str(free_port()))
+    assert "Open" not in run(*free, "--model", "nonsense", code=1).stderr
+    assert "Open" in run(*free).stderr
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])

@@ -163,6 +163,27 @@ def test_inside_an_agents_loop_what_was_erased_elsewhere_is_gone(tmp_path: Path,
         assert "4417" not in chat.context(budget=1_000).memory
 
 
+def test_a_receipt_does_not_quote_what_was_erased_elsewhere(tmp_path: Path) -> None:
+    """Nor where it had been left out of the context."""
+    path = tmp_path / "memory.db"
+    with Memory.open(path, embedder=None) as here, Memory.open(path, embedder=None) as there:
+        old, chat = (here.session(name, user="ada") for name in ("old", "trip"))
+        old.add_many([Message("user", f"My sister Nadia{n} moved to Oslo{n} in May.", f"m{n}") for n in range(8)])
+        old.documents.add("In Zanzibar people live by the sea.", name="guide.md")
+        chat.add("user", "Where does my sister Nadia live, since when, and with whom of her friends?")
+        here.drain()
+
+        def left_out() -> str:
+            context = there.session("trip", user="ada").context(budget=250)
+            return "\n".join(line.text for line in context.offered if not line.kept)
+
+        assert "Nadia7" in left_out() and "Zanzibar" in left_out()
+        old.forget(["m7"])
+        assert "Nadia7" not in left_out() and "Zanzibar" in left_out()
+        old.documents.remove("guide.md")
+        assert "Zanzibar" not in left_out() and "Nadia6" in left_out()
+
+
 def test_what_gave_way_to_memory_stays_out_in_an_agents_loop(memory: Memory, clock: ManualClock) -> None:
     chat = told(memory, clock)
     chat.documents.add("\n\n".join(f"Platform {n} is by the river. " * 9 for n in range(5)), name="guide")

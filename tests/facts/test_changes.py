@@ -139,6 +139,9 @@ def test_what_only_sounds_like_leaving_a_job_leaves_it(store: Store, said: str) 
         ("My boss is Tim.", "My boss got fired yesterday.", {}),
         ("My colleague Sam is 30.", "My colleague Sam quit.", {}),
         ("My flatmate is Jo.", "My flatmate Jo moved out last week.", {}),
+        ("My flatmate is Jo.", "My roommate has moved out.", {}),
+        ("My flatmate is Jo.", "My flatmate moved out years ago.", {"roommate:jo": "Jo"}),
+        ("My flatmates are Jo and Ida.", "My flatmate moved out.", {"roommate:jo": "Jo", "roommate:ida": "Ida"}),
         ("My boss is Tim.", "My boss quit smoking.", {"boss": "Tim"}),
         ("My manager is Helen.", "My manager Helen left the office early.", {"manager": "Helen"}),
         ("I work at Acme.", "I've handed in my notice at Acme.", {}),
@@ -374,3 +377,17 @@ def test_what_is_corrected_in_passing_is_known(
     say(store, then, 1)
     layer.catch_up(TRIP)
     assert values(layer.facts(ADA, as_of=day(1))) == left
+
+
+@pytest.mark.parametrize("school", ["TU Munich", "Leeds University", "Brightwater Primary School"])
+@pytest.mark.parametrize("who", ["I", "My daughter"])
+def test_who_started_at_a_school_may_not_work_there(who: str, school: str) -> None:
+    assert extract(f"{who} just started at {school}.", SAID) == []
+    works = "work" if who == "I" else "works"
+    assert [one.value for one in extract(f"{who} {works} at {school}.", SAID)] == [school]
+
+
+@pytest.mark.parametrize("since", ["after college", "straight out of university", "right after school"])
+@pytest.mark.parametrize(("who", "key"), [("I", "company"), ("My daughter", "daughter:company")])
+def test_who_started_at_a_firm_after_school_works_there(who: str, key: str, since: str) -> None:
+    assert [(one.key, one.value) for one in extract(f"{who} started at Google {since}.", SAID)] == [(key, "Google")]

@@ -115,3 +115,9 @@ def test_an_errand_ends_once_it_is_done_or_needless(store: Store, layer: Semanti
 def test_a_new_job_is_a_plan_until_the_day_that_the_next_words_name() -> None:
     (plan,) = extract("I got the job at Kestrel!!! starting July 1", START)
     assert (plan.key, plan.value) == ("todo:start at kestrel", "start at Kestrel")
+
+
+@pytest.mark.parametrize("when", ["every Sunday", "every other Friday", "each Monday morning"])
+def test_a_reminder_that_recurs_is_due_on_no_day(when: str) -> None:
+    (plan,) = extract(f"Can you remind me to water the plants {when}?", START)
+    assert (plan.value, plan.valid_to) == (f"water the plants {when}", None)

@@ -93,6 +93,31 @@ def test_headings_after_code_are_headings(before: str, closed: bool) -> None:
     assert {chunk.headings for chunk in found} == ({("A",), ("B",)} if closed else {("A",)})
 
 
+def test_underlined_words_are_headings_but_in_code() -> None:
+    text = f"Guide\n=====\n\n{LONG}\n\nUse\n---\n\n{LONG}\n\n```\n\nTotal\n-----\n4\n```\n\n{LONG}"
+    assert {chunk.headings for chunk in chunks(text, estimate)} == {("Guide",), ("Guide", "Use")}
+
+
+def test_headings_stand_under_their_page() -> None:
+    text = f"# A\n\n{LONG}\f{LONG}\n# B\n\n{LONG}"
+    assert [chunk.headings for chunk in chunks(text, estimate)] == [("page 1", "A"), ("page 2",), ("page 2", "B")]
+
+
+@given(st.integers(0, 9), st.integers(60, 400), st.integers(20, 60))
+def test_what_has_no_sentences_is_cut_between_words_or_letters(before: int, words: int, size: int) -> None:
+    text = "It begins. " * before + "kettle " * words
+    assert all(text[chunk.start] in "Ik" for chunk in chunks(text, estimate, size, 0))
+    accents = "x" * before + "e\u0301" * words
+    assert all(accents[chunk.start] in "xe" for chunk in chunks(accents, estimate, size, 0))
+
+
+@pytest.mark.parametrize(("text", "each"), [("\u0301" * 100, 1), ("\U0001f600" * 3, 30)])
+def test_signs_that_can_not_be_cut_well_are_cut_all_the_same(text: str, each: int) -> None:
+    found = chunks(text, lambda part: each * len(part), 20, 0)
+    assert "".join(chunk.text for chunk in found) == text
+    assert all(len(chunk.text) <= max(1, 20 // each) for chunk in found)
+
+
 def test_lines_may_end_as_on_windows() -> None:
     text = f"Guide\n=====\n\n{LONG}\n\nUse\n---\n\n{LONG}\n\n## Log\n\n" + "no full stop\n\n" * 200
     one, other = (chunks(said, estimate, 100, 0) for said in (text, text.replace("\n", "\r\n")))

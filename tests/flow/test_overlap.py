@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.flow.overlap import dwelling, shares, unheard
+from recollect.flow.overlap import FEW, dwelling, rarity, shares, unheard
 from recollect.settings import Settings
 
 words = st.sampled_from("abcdefgh")
@@ -55,6 +56,12 @@ def test_a_text_dwells_on_a_word_the_more_often_it_says_it_in_the_same_room(
         roomy = {**counted, key: said + Counter(other=1)}
         for word in held:
             assert dwelling(asked, {**counted, key: said + Counter([word])})[key] > dwelling(asked, roomy)[key]
+
+
+@given(st.integers(1, 20), st.integers(2, 40))
+def test_a_text_of_the_usual_length_needs_a_word_twice_for_half_of_what_it_can_count(texts: int, length: int) -> None:
+    counted = {n: Counter(b=length) for n in range(texts)} | {0: Counter(a=2, b=length - 2)}
+    assert math.isclose(dwelling(["a"], counted)[0], rarity(1, max(texts, FEW)) / 2)
 
 
 @given(st.lists(st.integers(0, 9)), st.integers(1, 9))

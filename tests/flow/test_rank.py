@@ -78,6 +78,33 @@ def test_scores_are_finite_and_deterministic(sessions: list[int], data: st.DataO
 
 
 @given(columns, st.data())
+def test_a_score_is_the_sum_of_what_its_signals_are_worth(sessions: list[int], data: st.DataObject) -> None:
+    def each(*values: float) -> Numbers:
+        return np.array([data.draw(st.sampled_from(values)) for _ in sessions])
+
+    turns = turns_of(sessions)._replace(worth=each(0, -0.2, -2), long=each(0, -0.3), own=each(0, 1))
+    held = np.flatnonzero(each(0, 1)) if data.draw(st.booleans()) else None
+    near = near_by(dict(enumerate(each(-0.1, 0.2, 0.5)))) if data.draw(st.booleans()) else None
+    question = asking(
+        meaning=near, postings=[] if held is None else [held], today=data.draw(st.integers(998, 1_032)),
+        periods=data.draw(st.sampled_from([[], [(1_001, 1_003)]])), recency=data.draw(st.sampled_from([0.0, 2.0])),
+        speaker=data.draw(st.none() | st.integers(0, 1)), prefer_own=data.draw(st.booleans()),
+    )  # fmt: skip
+    matched = rank.keywords(turns, question.postings)
+    matched /= max(matched.max(), 1e-6)
+    total = 0.8 * matched + turns.worth - 2.0 * (turns.day > question.today)
+    total += turns.long * (1 - rank.held(turns, [held]) if near is None and held is not None else 1)
+    total += rank.dated(turns.day, question.periods) + 0.6 * (turns.speaker == question.speaker)
+    total += question.recency * 0.5 ** (np.maximum(question.today - turns.day, 0) / 30)
+    if near is not None:
+        rank.add_meaning(total, turns, near)
+    if question.prefer_own:
+        total += turns.own * (1 if near is None and held is None else rank.agreeing(matched, near))
+    best = [max(total[turns.session == session]) for session in sessions]
+    assert scores_of(turns, question) == pytest.approx(total + 0.3 * np.array(best))
+
+
+@given(columns, st.data())
 def test_how_well_a_turn_answers_whoever_said_it_is_its_score_where_that_does_not_count(
     sessions: list[int], data: st.DataObject
 ) -> None:
@@ -158,6 +185,26 @@ def plain_meaning(turns: Turns, known: dict[int, float]) -> Numbers:
     own, lent = (np.maximum(each / max(*each, 1e-6), -1.0) for each in above)
     total: Numbers = rank.MEANING * own + rank.NEIGHBOURS_MEANING * lent
     return total
+
+
+cosines = st.lists(st.integers(-99, 99).map(lambda percent: percent / 100), min_size=1, max_size=9)
+
+
+@given(cosines, cosines)
+def test_another_models_cosines_keep_their_order_and_get_this_ones_median_and_best(
+    old: list[float], new: list[float]
+) -> None:
+    theirs, ours = near_by(dict(enumerate(old))), near_by(dict(enumerate(new)))
+    places, scaled = rank.aligned(theirs, ours)
+    assert list(places) == list(theirs[0])
+    assert rank.median(scaled) == pytest.approx(rank.median(ours[1]))
+    assert (np.diff(scaled[np.argsort(old)]) >= 0).all()
+    if max(old) > rank.median(theirs[1]) + 0.001:
+        assert scaled.max() == pytest.approx(max(new))
+    else:
+        assert scaled - rank.median(scaled) == pytest.approx(np.array(old) - rank.median(theirs[1]))
+    assert rank.aligned(theirs, near_by({})) is theirs
+    assert rank.aligned(near_by({}), ours)[0].size == 0
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=60), st.data())

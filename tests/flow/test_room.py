@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import example, given
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from recollect import BudgetTooSmall, ConfigError, Message, Settings, ToolCall, ToolResult, estimate
 from recollect.flow.assemble import Shown
 from recollect.flow.limits import Limits
-from recollect.flow.room import STEP, Room, View, firm_turns
+from recollect.flow.room import STEP, Room, View, beside, firm_turns, fitted
 from recollect.flow.squeeze import OLD_RESULT_TOKENS
 from recollect.flow.window import Window
 from recollect.tokens import count_message
@@ -43,6 +43,9 @@ numbers = st.fixed_dictionaries(
         "working_turns": st.integers(1, 4),
         "working_min_turns": st.integers(1, 4),
         "conversation_window": st.integers(1, 6),
+        "context_budget": st.integers(500, 1_500),
+        "min_turns": st.integers(1, 3),
+        "min_messages": st.integers(1, 4),
         "low_water": st.sampled_from((0.3, 0.7, 1.0)),
     },
 ).map(made)
@@ -78,7 +81,7 @@ class Refuses:
     def __init__(self) -> None:
         self.tried = list[Limits]()
 
-    def __call__(self, limits: Limits) -> View:
+    def __call__(self, limits: Limits) -> NoReturn:
         self.tried.append(limits)
         raise BudgetTooSmall(1_000, limits.budget or 0)
 
@@ -107,7 +110,7 @@ def test_a_view_keeps_to_the_budget_or_the_error_tells_what_is_needed(room: Room
 @given(rooms)
 def test_what_is_given_up_comes_in_this_order(room: Room) -> None:
     show = Refuses()
-    with pytest.raises(BudgetTooSmall):
+    with pytest.raises(BudgetTooSmall) as error:
         room.view(show)
     tried = [(limits.budget, limits.follows, limits.whole) for limits in show.tried]
     if room.overhead + max(asked(room), 1) > prompt(room):
@@ -119,6 +122,29 @@ def test_what_is_given_up_comes_in_this_order(room: Room) -> None:
     else:
         after = [(tight, False, False)]
     assert tried == [(roomy, False, True), (tight, False, True), *after]
+    assert error.value.needed == 1_000 + asked(room) + room.settings.reply_tokens
+
+
+def for_memory(room: Room) -> int:
+    free, settings = prompt(room) - room.overhead, room.settings
+    caps = (settings.memory_tokens, settings.documents_tokens)
+    return min(sum(free if cap is None else cap for cap in caps), free // 2)
+
+
+@given(rooms)
+def test_whatever_is_given_up_the_settings_hold(room: Room) -> None:
+    show, settings, questions = Refuses(), room.settings, len(room.given.keys() & {"question"})
+    with pytest.raises(BudgetTooSmall):
+        room.view(show)
+    tokens, turns = (4_000, 10) if settings.layout == "memory-first" else (room.budget, None)
+    by_number = settings.conversation_window if settings.context_budget is None else None
+    for n, limits in enumerate(show.tried):
+        assert limits.budget is not None
+        assert n or limits.budget == min(prompt(room) - for_memory(room), settings.working_tokens or tokens)
+        assert limits.last_messages == (by_number and max(1, by_number - questions))
+        assert limits.last_turns == (settings.working_turns or turns)
+        assert (limits.low_water, limits.min_turns) == (settings.low_water, settings.min_turns)
+        assert limits.min_messages == max(1, settings.min_messages - limits.follows)
 
 
 @given(rooms, transcripts())
@@ -128,10 +154,8 @@ def test_memory_has_its_part_unless_the_newest_turns_need_it(room: Room, talk: l
         view = room.view(show)
     except BudgetTooSmall:
         return
-    free = prompt(room) - room.overhead
-    parts = [free if cap is None else cap for cap in (room.settings.memory_tokens, room.settings.documents_tokens)]
     if len(show.tried) == 1:
-        assert view.shown.tokens <= prompt(room) - min(sum(parts), free // 2)
+        assert view.shown.tokens <= prompt(room) - for_memory(room)
     else:
         assert view.shown.tokens <= prompt(room) - min(asked(room), math.ceil(asked(room) / STEP) * STEP)
 
@@ -164,6 +188,17 @@ def test_the_last_result_is_shown_whole_where_memory_can_give_way(old: int, new:
         assert room.view(Shows(room, talk)).shown.messages[-1] == talk[-1]
 
 
+@given(st.integers(1_500, 9_000), st.integers(1, 60), st.integers(9_000, 20_000))
+def test_a_result_too_long_to_be_shown_whole_does_not_push_out_turns_that_fit_beside_what_is_shown_of_it(
+    budget: int, words: int, new: int
+) -> None:
+    """That they are few tokens once it is shortened doesn't tell that they are shown: they left while it was whole."""
+    spoken = [Message("user", "word " * words), Message("assistant", "word " * words)]
+    room = Room.of(None, None, 3, budget, Settings(), count)
+    shown = room.view(Shows(room, [*spoken * 8, Message("user", "Read it."), *step("a", new)])).shown.messages
+    assert sum(message.role == "user" for message in shown) >= firm_turns(Settings())
+
+
 def step(call: str, words: int) -> tuple[Message, Message]:
     result = ToolResult(call, "word " * words)
     return Message("assistant", (ToolCall(call, "read", "{}"),)), Message("tool", (result,))
@@ -179,6 +214,35 @@ def test_a_question_that_has_no_room_is_told_beside_the_system_text() -> None:
     assert show.tried == []
     assert [line.section for line in error.value.ledger] == ["system", "question"]
     assert error.value.needed == 3 + sum(line.shown for line in error.value.ledger)
+
+
+@given(st.lists(st.text(max_size=40), max_size=3), st.integers(-5, 60), st.integers(1, 60))
+def test_an_error_beside_system_messages_asks_for_theirs_too_and_never_for_what_there_is(
+    texts: list[str], budget: int, more: int
+) -> None:
+    system = [Message("system", text) for text in texts]
+    taken = sum(map(count, system))
+    with pytest.raises(BudgetTooSmall) as error, beside(system, count, budget) as room:
+        assert room == budget - taken > 0
+        raise BudgetTooSmall(room + more, room)
+    assert error.value.allowed == budget < error.value.needed
+    assert error.value.needed == (budget + more if budget > taken else taken + 1)
+    assert [line.text for line in error.value.ledger] == texts
+
+
+def test_a_changed_history_gives_up_memory_before_older_pictures() -> None:
+    show = Refuses()
+    with pytest.raises(BudgetTooSmall):
+        fitted("memory", 1_000, count, show)
+    assert [(limits.budget, limits.whole) for limits in show.tried] == [(750, True), (1_000, True), (1_000, False)]
+
+
+@pytest.mark.parametrize("words, told", [(200, True), (300, False)])
+def test_memory_is_told_in_front_of_the_last_question_if_it_has_no_more_than_its_share(words: int, told: bool) -> None:
+    talk = [Message("user", "Hello."), Message("user", "And then?"), Message("assistant", "Well.")]
+    shown = fitted("word " * words, 1_000, count, lambda _: talk)
+    assert [message.text.count("word") for message in shown] == [0, words * told, 0]
+    assert fitted("word", 1_000, count, lambda _: talk[2:]) == talk[2:]
 
 
 def test_a_system_text_over_its_cap_is_refused() -> None:

@@ -47,6 +47,10 @@ def test_the_spans_cover_the_text_in_order_and_none_is_empty(text: str, lines: b
         ("He said \u201cGo.\u201d Then he went.", ["He said \u201cGo.\u201d ", "Then he went."]),
         ("我住在奥斯陆。你呢？", ["我住在奥斯陆。", "你呢？"]),
         ("Milk\nBread", ["Milk\n", "Bread"]),
+        (
+            '[{"id": 1}, {"id": 2},{"id": {"a": 3}, "b": 4}]',
+            ['[{"id": 1}, ', '{"id": 2},', '{"id": {"a": 3}, "b": 4}]'],
+        ),
         ("", []),
     ],
 )

@@ -77,6 +77,20 @@ def test_before_the_last_step_every_call_is_answered_at_once_and_nothing_else_is
     assert answerable(left) == left
 
 
+@given(st.lists(messages | st.builds(Message, st.just("system"), st.just("Be brief.")), max_size=12))
+def test_turns_begin_with_the_user_and_hold_each_call_with_its_result(talk: list[Message]) -> None:
+    found = turns(talk)
+    spoken = [message for message in talk if message.role != "system"]
+    assert [message for turn in found for message in turn] == spoken
+    assert all(turn[0].role == "user" for turn in found[1:])
+    calls: dict[str, int] = {}
+    for n, message in ((n, message) for n, turn in enumerate(found) for message in turn):
+        assert all(calls.pop(result.call_id, n) == n for result in message.tool_results)
+        calls.update((call.id, n) for call in message.tool_calls)
+    if not any(message.role == "tool" for message in talk):
+        assert len(found) == sum(n == 0 or message.role == "user" for n, message in enumerate(spoken))
+
+
 @given(st.lists(plain, max_size=8))
 def test_a_step_stands_where_its_last_result_came(talk: list[Message]) -> None:
     step = [

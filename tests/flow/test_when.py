@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.flow.ahead import ahead
-from recollect.flow.days import relative, written
+from recollect.flow.days import WEEKDAYS, relative, written
 from recollect.flow.when import periods, with_days
 
 ASKED = date(2023, 10, 22)
@@ -46,10 +46,13 @@ def days(question: str, asked: date = ASKED) -> list[tuple[str, str]]:
         ("What did I read in the summer of 2021?", "2021-01-01", "2021-12-31"),
         ("What have I spent this month?", "2023-10-01", "2023-10-22"),
         ("What have I spent this week?", "2023-10-16", "2023-10-22"),
+        ("What have I spent this year?", "2023-01-01", "2023-10-22"),
         ("What have I read since March?", "2023-03-01", "2023-10-22"),
         ("What have I read since the 3rd of May?", "2023-05-03", "2023-10-22"),
         ("What have I read since 2021?", "2021-01-01", "2023-10-22"),
         ("How often did I run between March and May?", "2023-03-01", "2023-05-31"),
+        ("How often did I run between March and May 2021?", "2021-03-01", "2021-05-31"),
+        ("How often did I run from May to May?", "2022-05-01", "2023-05-31"),
         ("How often did I run from November to February?", "2022-11-01", "2023-02-28"),
         ("What did I buy in the past few months?", "2023-07-23", "2023-10-22"),
         ("What did I buy a couple weeks ago?", "2023-10-05", "2023-10-11"),
@@ -57,6 +60,7 @@ def days(question: str, asked: date = ASKED) -> list[tuple[str, str]]:
         ("What did I say the day before yesterday?", "2023-10-20", "2023-10-20"),
         ("What did I eat last night?", "2023-10-21", "2023-10-21"),
         ("Who came on 3/15?", "2023-03-15", "2023-03-15"),
+        ("Who came a week after 3 May 2030?", "2030-05-07", "2030-05-13"),
         ("Who came by 12/31/2021?", "2021-12-31", "2021-12-31"),
         ("What did I get for Christmas?", "2022-12-25", "2022-12-25"),
         ("Who called two weeks before New Year\u2019s Eve?", "2022-12-14", "2022-12-20"),
@@ -87,6 +91,7 @@ def test_a_period_is_read(question: str, first: str, last: str) -> None:
         "31 February 2023",
         "12345 days ago?",
         "on 13/13?",
+        "on 0/13?",
         "on 1/2/3",
         "24/7",
         "I have 2023 stamps",
@@ -106,6 +111,11 @@ def test_a_day_of_ones_life_is_read_where_it_is_known() -> None:
     assert with_days("my birthdays?", birthdays) == "my birthdays?"
 
 
+def test_a_time_before_a_day_to_come_may_be_past() -> None:
+    asked = date(2023, 12, 28)
+    assert days("What did I buy two weeks before 3 January?", asked) == [("2023-12-17", "2023-12-23")]
+
+
 def test_a_date_that_can_be_read_in_two_ways_is_both() -> None:
     assert days("Who came on 5/6?") == [("2023-05-06", "2023-05-06"), ("2023-06-05", "2023-06-05")]
 
@@ -122,6 +132,21 @@ def test_any_text_is_read_without_fail_and_ranges_are_ranges(text: str, asked: d
 @given(st.dates(min_value=date(1900, 1, 1)), st.dates(min_value=date(1950, 1, 1), max_value=date(2100, 1, 1)))
 def test_a_written_day_is_that_day(day: date, asked: date) -> None:
     assert periods(f"What happened on {day.day} {day:%B} {day.year:04}?", asked) == [(day.toordinal(), day.toordinal())]
+
+
+@given(st.dates(min_value=date(1900, 1, 1)), st.dates(min_value=date(1950, 1, 1), max_value=date(2100, 1, 1)))
+def test_a_day_in_slashes_is_that_day_and_at_most_one_more(day: date, asked: date) -> None:
+    found = periods(f"What happened on {day.month}/{day.day}/{day.year:04}?", asked)
+    assert (day.toordinal(), day.toordinal()) in found
+    assert len(found) == (2 if day.day <= 12 and day.day != day.month else 1)
+
+
+@given(st.sampled_from(sorted(WEEKDAYS)), st.dates(min_value=date(1950, 1, 1)))
+def test_the_last_weekday_is_the_latest_before_the_question(name: str, asked: date) -> None:
+    ((first, last),) = periods(f"What did I eat last {name}?", asked)
+    assert first == last
+    assert 1 <= asked.toordinal() - first <= 7
+    assert date.fromordinal(first).weekday() == WEEKDAYS[name]
 
 
 SAID = date(2025, 5, 14)  # a Wednesday
@@ -148,6 +173,16 @@ SAID = date(2025, 5, 14)  # a Wednesday
         ("pay next month", "next month", "2025-06-30"),
         ("pay in April", "in April", "2026-04-30"),
         ("pay in December 2025", "in December 2025", "2025-12-31"),
+        ("pay before December", "before December", "2025-11-30"),
+        ("pay before June 2026", "before June 2026", "2026-05-31"),
+        ("pay before next month", "before next month", "2025-05-31"),
+        ("pay before next week", "before next week", "2025-05-18"),
+        ("pay before the weekend", "before the weekend", "2025-05-16"),
+        ("pay before the end of June", "before the end of June", "2025-06-30"),
+        ("pay before end of June", "before end of June", "2025-06-30"),
+        ("pay before the end of the week", "before the end of the week", "2025-05-18"),
+        ("pay before this week is over", "before this week", "2025-05-18"),
+        ("pay before Friday", "before Friday", "2025-05-16"),
         ("celebrate on 29 February", "on 29 February", "2028-02-29"),
     ],
 )
@@ -164,9 +199,12 @@ def test_a_day_to_come_is_read(words: str, named: str, day: str) -> None:
         ("by the 30th", "2025-01-31", "2025-03-30"),
         ("by the 3rd", "2025-12-31", "2026-01-03"),
         ("by the 3rd", "2025-12-03", "2025-12-03"),
+        ("on 3 December", "2025-12-03", "2025-12-03"),
+        ("on 29 February", "2096-03-01", "2104-02-29"),
+        ("in December", "2025-12-03", "2025-12-31"),
     ],
 )
-def test_a_day_of_the_month_is_the_next_one_that_there_is(words: str, said: str, day: str) -> None:
+def test_a_day_of_a_month_is_the_next_one_that_there_is(words: str, said: str, day: str) -> None:
     found = ahead(words, date.fromisoformat(said))
     assert found is not None
     assert found[2].isoformat() == day

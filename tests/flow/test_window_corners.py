@@ -47,6 +47,15 @@ def test_a_late_result_of_a_pinned_turn_behind_the_cut_stays_with_its_call() -> 
         assert it.messages[0].text == "keep this"
 
 
+def test_a_pin_holds_where_a_late_result_joins_its_turn_to_one_before() -> None:
+    it = window(40)
+    it.extend([user("look"), call("a"), user("keep this", pinned=True), result("a")])
+    for n in range(20):
+        it.append(user(f"more {n} of a few"))
+        assert "keep this" in [message.text for message in it.messages]
+        assert ids_match(it.messages)
+
+
 def test_a_late_result_does_not_bring_back_what_was_dropped() -> None:
     it = window(20)
     it.extend([user("keep this", pinned=True), call("a")])
@@ -55,7 +64,17 @@ def test_a_late_result_does_not_bring_back_what_was_dropped() -> None:
     before = it.messages
     it.append(result("a"))
     assert it.messages == (*before, result("a"))
-    assert it.tokens == sum(map(words, it.messages))
+    assert it.tokens == sum(map(words, it.messages)) == sum(entry.shown for entry in it.receipt.entries)
+
+
+def test_a_system_message_among_dropped_turns_is_kept_whole_when_a_late_result_comes() -> None:
+    it = window(20)
+    it.extend([user("keep this", pinned=True), call("a"), user("question of a few"), Message("system", "be brief")])
+    for n in range(6):
+        it.append(user(f"question {n} of a few"))
+    assert it.receipt.entries[2].verdict == "dropped"
+    it.append(result("a"))
+    assert [entry.verdict for entry in it.receipt.entries[:4]] == ["kept", "kept", "dropped", "kept"]
 
 
 def test_a_late_result_leaves_with_its_call_before_the_budget_is_too_small() -> None:
@@ -154,6 +173,13 @@ def test_prune_shortens_the_newest_result_to_a_quarter_of_its_limit() -> None:
     it.extend([user("go"), call("a"), result("a", "word " * 2000)])
     it.prune(1000)
     assert 200 < words(it.messages[2]) <= 250
+
+
+def test_prune_lists_what_it_changed_and_not_what_was_changed_before() -> None:
+    it = window()
+    it.extend([user("go"), call("a"), result("a", "word " * 900), call("b"), result("b", "word " * 900)])
+    assert [entry.index for entry in it.prune(1200).entries] == [2]
+    assert [entry.index for entry in it.prune(900).entries] == [4]
 
 
 def test_a_tag_on_a_shortened_message_is_seen() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -312,19 +313,40 @@ def test_prune_meets_its_limit_or_changes_nothing(talk: list[Message], budget: i
     window.extend(talk)
     whole = read(window)
     assert whole is not None
+    fresh = Window(words, Limits(budget, low_water=1.0), OVERHEAD)
+    fresh.extend(talk)
     try:
         receipt = window.prune(budget)
     except BudgetTooSmall:
         event("refused")
         assert read(window) == whole
+        assert read(fresh) is None
         return
     shown = read(window)
     assert shown is not None
+    assert shown == read(fresh)
     assert shown.tokens <= max(budget, 0)
     assert shown.tokens == OVERHEAD + sum(map(words, shown.messages))
     assert whole.tokens - shown.tokens == sum(entry.tokens - entry.shown for entry in receipt.entries)
     gone = {entry.id for entry in receipt.entries if entry.verdict == "dropped"}
     assert [m.id for m in shown.messages] == [m.id for m in talk if m.id not in gone]
+    assert all(window.original(entry.index) != talk[entry.index] for entry in receipt.entries)
+    assert OVERHEAD + sum(entry.tokens for entry in window.receipt.entries) == shown.tokens
+    with suppress(BudgetTooSmall):
+        again = window.prune(budget // 2)
+        assert all(entry.shown < entry.tokens for entry in again.entries)
+
+
+@check
+@given(talks(), st.integers(1, 9))
+def test_the_newest_turns_take_as_much_as_their_messages_and_those_of_the_system(
+    talk: list[Message], number: int
+) -> None:
+    window = Window(words, overhead=OVERHEAD)
+    window.extend(talk)
+    last = {message.id for turn in turns(talk)[-number:] for message in turn}
+    tokens = OVERHEAD + sum(words(message) for message in talk if message.role == "system" or message.id in last)
+    assert window.newest(number) == (tokens, tokens, False)
 
 
 @check

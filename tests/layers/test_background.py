@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from recollect.errors import StoreUnavailable
+from recollect.errors import DiskFull, StoreError, StoreUnavailable
 from recollect.layers import background
 from recollect.layers.background import Background
 from recollect.store import Job
@@ -46,15 +46,49 @@ def test_it_goes_on_after_whatever_went_wrong(
     assert [record.getMessage() for record in caplog.records if "tried again" in record.getMessage()]
 
 
+def test_a_failure_that_can_not_be_noted_keeps_it_from_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the job is damaged in the file."""
+    store, done = open_store(str(tmp_path / "memory.db")), list[str]()
+
+    def broken(*_: Any) -> Job:
+        raise StoreError("the job is damaged")
+
+    def learn(job: Job) -> int:
+        if job.key == "first":
+            monkeypatch.setattr(store.jobs, "fail", broken)
+            raise ValueError("a layer's own error")
+        done.append(job.key or "")
+        store.jobs.finish(job)
+        return 1
+
+    working = Background(store, {"work": learn}, Telemetry())
+    working.stop()
+    working._stop.clear()
+    store.jobs.enqueue(Scope("acme", "ada", "trip"), [Job("work", key="first"), Job("work", key="second")])
+    with pytest.raises(StoreError):
+        working.drain()
+    working.drain()
+    assert done == ["second"]
+    store.close()
+
+
+@pytest.mark.parametrize("problem", [StoreUnavailable("the store can't be reached"), DiskFull("no room")])
 def test_a_store_that_is_away_is_told_once_and_that_it_is_back_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, problem: Exception
 ) -> None:
     monkeypatch.setattr(background, "POLL_SECONDS", 0.01)
     store, away, back = open_store(str(tmp_path / "memory.db")), threading.Event(), threading.Event()
-    claim, asked = store.jobs.claim, 0
+    claim, fail, asked = store.jobs.claim, store.jobs.fail, 0
 
     def unavailable(*_: Any, **__: Any) -> Any:
-        raise StoreUnavailable("the store can't be reached")
+        raise problem
+
+    def failed(*args: Any) -> Job:
+        nonlocal asked
+        asked += 1
+        return fail(*args) if back.is_set() else unavailable()
 
     def claimed(*args: Any, **kwargs: Any) -> list[Job]:
         nonlocal asked
@@ -66,8 +100,8 @@ def test_a_store_that_is_away_is_told_once_and_that_it_is_back_too(
         return int(unavailable())
 
     monkeypatch.setattr(store.jobs, "claim", claimed)
-    monkeypatch.setattr(store.jobs, "fail", unavailable)
-    store.jobs.enqueue(Scope("acme", "ada", "trip"), [Job("work")])
+    monkeypatch.setattr(store.jobs, "fail", failed)
+    store.jobs.enqueue(scope := Scope("acme", "ada", "trip"), [Job("work")])
     with caplog.at_level(logging.INFO, "recollect"):
         working = Background(store, {"work": learn}, Telemetry())
         for until in (5, 10):
@@ -75,9 +109,10 @@ def test_a_store_that_is_away_is_told_once_and_that_it_is_back_too(
                 time.sleep(0.01)
             back.set()
         working.stop()
+    assert [(job.state, job.attempts) for job in store.jobs.find(scope)] == [("waiting", 1)]
     store.close()
     assert [(record.levelname, record.exc_info, record.getMessage()) for record in caplog.records] == [
-        ("WARNING", None, "background work waits until the store is back: the store can't be reached"),
+        ("WARNING", None, f"background work waits until the store is back: {problem}"),
         ("INFO", None, "the store is back, and background work goes on"),
     ]
 

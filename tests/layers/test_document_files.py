@@ -172,3 +172,46 @@ def test_an_encrypted_pdf_says_what_reading_it_takes(tmp_path: Path, monkeypatch
     writer.write(path)
     with pytest.raises(ConfigError, match="pip install cryptography"):
         files.read(path)
+
+
+def _pdf_of(kids: bytes, drawn: bytes, *parts: bytes) -> bytes:
+    """A PDF whose pages, `kids`, all draw the same; its parts are the objects 5 and up."""
+    objects = (
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Count %d/Kids[%s]>>" % (kids.count(b"R"), kids),
+        b"<</Type/Page/Parent 2 0 R/Contents 4 0 R/Resources<</XObject<</A 5 0 R>>>>>>",
+        b"<</Length %d>>stream\n%s\nendstream" % (len(drawn), drawn),
+        *parts,
+    )
+    told, places = b"%PDF-1.4\n", list[bytes]()
+    for number, one in enumerate(objects, 1):
+        places.append(b"%010d 00000 n \n" % len(told))
+        told += b"%d 0 obj%sendobj\n" % (number, one)
+    size = len(objects) + 1
+    table = b"xref\n0 %d\n0000000000 65535 f \n" % size + b"".join(places)
+    end = b"trailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (size, len(told))
+    return told + table + end
+
+
+def _form(drawn: bytes, inner: bytes) -> bytes:
+    head = b"<</Type/XObject/Subtype/Form/Resources<</XObject<</A %s>>>>/Length %d>>" % (inner, len(drawn))
+    return head + b"stream\n" + drawn + b"\nendstream"
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        _pdf_of(b"3 0 R " * 50_000, b"BT (a) Tj ET " * 100),
+        _pdf_of(b"3 0 R", b"/A Do " * 8, *(_form(b"/A Do " * 8, b"%d 0 R" % n) for n in range(6, 26)), _form(b"", b"")),
+    ],
+    ids=["pages", "parts"],
+)
+def test_a_small_pdf_that_takes_days_to_read_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bomb: bytes
+) -> None:
+    pytest.importorskip("pypdf")
+    monkeypatch.setattr(files, "PDF_SECONDS", 0.05)
+    path = tmp_path / "bomb.pdf"
+    path.write_bytes(bomb)
+    with pytest.raises(ConfigError, match="it takes too long"):
+        files.read(path)

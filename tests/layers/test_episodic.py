@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from recollect import embed
+from recollect import Memory, embed
 from recollect.embed import Embedder, Kind
 from recollect.embed.hashing import HashingEmbedder
 from recollect.embed.nearness import UNRELATED
@@ -17,7 +17,8 @@ from recollect.errors import ModelUnavailable
 from recollect.flow import rank
 from recollect.layers import ranking
 from recollect.layers.embedding import KIND, Embedding
-from recollect.layers.episodic import Episodic
+from recollect.layers.episodic import NEAR_MISSES, Episodic
+from recollect.layers.marks import there
 from recollect.layers.ranking import Asked
 from recollect.store import Entry, Job, Store
 from recollect.tokens import estimate
@@ -74,7 +75,7 @@ def test_of_many_conversations_few_turns_are_read_that_no_context_quotes(
     read = noted(store, monkeypatch)
     asked = Asked("What did we see of the harbour?", START + timedelta(days=1), ADA)
     offered = Episodic(store, estimate, None).offer(asked, 2)(400, frozenset())
-    assert sum(not one.out for one in offered) == 2
+    assert [one.out for one in offered] == [""] * 2 + ["lower in rank"] * NEAR_MISSES
     assert len(read) <= 10
 
 
@@ -91,6 +92,14 @@ def test_what_is_shown_is_neither_read_nor_recalled_nor_its_words_from_elsewhere
     offered = layer.offer(asked, None, said, "walks")(10_000, shown)
     assert {id for one in offered for id in one.sources} == {f"m{n}" for n in range(20, 30)}
     assert shown.isdisjoint(read)
+
+
+def test_what_is_offered_does_not_depend_on_the_room_that_was_asked_for_before(store: Store) -> None:
+    layer, asked = told(store, None), Asked("Which walks were in the harbour?", START + timedelta(days=40), ADA)
+    offer = layer.offer(asked, None)
+    for tokens in (100, 400, 0, 200):
+        offered, anew = offer(tokens, frozenset()), layer.offer(asked, None)(tokens, frozenset())
+        assert [one for one in offered if not one.out] == [one for one in anew if not one.out]
 
 
 def test_a_question_about_nothing_that_was_said_recalls_nothing(store: Store) -> None:
@@ -232,6 +241,7 @@ def test_one_that_names_a_speaker_or_a_day_recalls_something(store: Store, quest
 def test_without_a_model_one_shared_word_is_enough(store: Store) -> None:
     layer = told(store, None)
     assert recalled(layer, UNHEARD) == 0
+    assert len(layer.search(Asked(UNHEARD, START + timedelta(days=40), ADA), 3)) == 0
     assert recalled(layer, f"{UNHEARD} In the harbour?") > 0
 
 
@@ -264,3 +274,18 @@ def test_how_long_ago_a_day_was_goes_by_the_clock_of_those_who_spoke(
     asked = Asked("Where was the walrus?", datetime(2025, 5, 2, 12, tzinfo=UTC), ADA)
     (found,) = Episodic(store, estimate, None).offer(asked, None)(400, frozenset())
     assert found.text.split("\n")[0] == day
+
+
+def test_a_message_that_a_damaged_index_does_not_find_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = there
+
+    def damaged(store: Store, scope: Scope, ids: Collection[tuple[str, str]]) -> dict[tuple[str, str], Entry]:
+        return {id: entry for id, entry in found(store, scope, ids).items() if id[1] != "lost"}
+
+    monkeypatch.setattr("recollect.layers.episodic.there", damaged)
+    with Memory.open(":memory:", embedder=None) as memory:
+        chat = memory.session("trip", user="ada")
+        chat.add("user", "The ferry sails at nine.", id="lost")
+        chat.add("user", "The ferry sails from Bergen.", id="found")
+        later = memory.session("later", user="ada")
+        assert [hit.message_ids for hit in later.recall("Where does the ferry sail?")] == [("found",)]

@@ -49,6 +49,7 @@ def test_after_n_messages_a_summary_artifact_is_created(store: Store) -> None:
     talk(store, 30, 12)
     assert layer.learn(claim(store)) == 2
     assert [record.key.split()[0] for record in records(store)] == ["000000012", "000000024"]
+    assert {record.origin for record in records(store)} == {"conversation"}
     assert store.jobs.claim((JOB.kind,), worker="w") == []
 
 
@@ -90,6 +91,7 @@ def test_the_summary_is_of_what_lies_before_the_window_and_nothing_else(store: S
     assert shown.origin == "summary of messages 1\u201319"
     assert estimate(shown.text) <= 400
     assert set(shown.sources) <= {f"m{n}" for n in range(1, 20)}
+    assert set(shown.sessions) == {"trip"}
     assert "stop 19" in shown.text
     assert "stop 20" not in shown.text
     assert layer.offer(TRIP, 1) == layer.offer(TRIP, 0) == layer.offer(Scope("acme", "eve", "trip"), 20) == []
@@ -169,6 +171,21 @@ def test_what_is_offered_again_is_made_anew_once_a_message_was_erased_elsewhere(
     assert "stop 20" not in less.text
 
 
+def test_the_same_summary_is_made_once(store: Store) -> None:
+    counted: list[str] = []
+
+    def count(text: str) -> int:
+        counted.append(text)
+        return estimate(text)
+
+    layer = Summary(store, count)
+    talk(store, 30)
+    offered = layer.offer(TRIP, 25, before=(24, 25))
+    counted.clear()
+    assert layer.offer(TRIP, 25, before=(24, 25)) == offered
+    assert counted == []
+
+
 def test_erasing_alone_takes_along_what_cites_the_message(store: Store) -> None:
     layer = Summary(store, estimate)
     talk(store, 40)
@@ -196,6 +213,26 @@ def test_a_message_erased_while_it_is_folded_leaves_no_trace(store: Store) -> No
     assert "stop 3." not in str(record.value)
 
 
+def test_a_block_that_someone_else_folded_anew_after_an_erasure_is_theirs(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search folds what is new, too: it must not fail because the background was faster."""
+    layer, begin, others = Summary(store, estimate, every=6), store.transaction, list[list[Record]]()
+    talk(store, 12)
+
+    def elsewhere(*scope: Any) -> Any:
+        monkeypatch.setattr(store, "transaction", begin)
+        store.log.erase(TRIP, ["m5"])
+        layer.catch_up(TRIP)
+        others.append(records(store))
+        return begin(*scope)
+
+    monkeypatch.setattr(store, "transaction", elsewhere)
+    assert layer.learn(claim(store)) == 0
+    assert [records(store)] == others
+    assert store.jobs.find(TRIP) == []
+
+
 def test_summaries_are_found_by_their_words_in_their_session(store: Store) -> None:
     layer = Summary(store, estimate)
     talk(store, 24)
@@ -204,6 +241,14 @@ def test_summaries_are_found_by_their_words_in_their_session(store: Store) -> No
     found = store.index.search(TRIP, "Lisbon", where=Filter(kinds=(KIND,)))
     assert {match.scope for match in found} == {TRIP}
     assert len(found) == 2
+
+
+def test_summaries_are_found_however_many_messages_have_the_same_words(store: Store) -> None:
+    layer = Summary(store, estimate)
+    talk(store, 24)
+    layer.catch_up(TRIP)
+    store.log.append(TRIP, [Message("user", "Lisbon!") for _ in range(30)])
+    assert len(layer.find(TRIP, "Lisbon", 2, Filter())) == 2
 
 
 def test_other_numbers_make_other_summaries(store: Store) -> None:
@@ -230,6 +275,22 @@ def test_a_models_text_stands_for_its_block_and_what_follows_is_added(store: Sto
     assert "stop 12" not in shown.text
     assert set(record.sources) < set(shown.sources)
     assert estimate(shown.text) <= 400
+
+
+def test_a_models_text_stands_from_when_it_was_made_until_it_is_erased(store: Store) -> None:
+    layer = Summary(store, estimate)
+    talk(store, 20)
+    layer.catch_up(TRIP)
+    (record,), own = records(store), layer.offer(TRIP, 16)
+    better = Record(KIND, record.key, {**record.value, "text": "Ada drove on."}, sources=record.sources)
+    made = store.records.supersede(TRIP, record.id, better)
+    assert made is not None
+    assert layer.offer(TRIP, 16, as_of=made.position - 1) == own
+    assert layer.offer(TRIP, 16, as_of=made.position) == layer.offer(TRIP, 16) != own
+    store.records.delete(TRIP, [made.id])
+    assert layer.catch_up(TRIP) == 1
+    assert layer.catch_up(TRIP) == 0
+    assert layer.offer(TRIP, 16) == own
 
 
 def test_system_prompts_are_not_summarised_and_peers_count_alike(store: Store) -> None:

@@ -10,6 +10,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from recollect import Memory, Settings
 from recollect.answers import Candidate, Excerpt
 from recollect.errors import ConfigError, InvalidTranscript
 from recollect.layers.tools import EXCERPT_TOKENS, Tools
@@ -147,6 +148,14 @@ def test_the_web_is_asked_only_for_news_and_not_again_within_minutes(store: Stor
     assert len(web.asked) == 2
 
 
+def test_the_web_is_not_asked_where_the_section_is_switched_off() -> None:
+    for cap in (0, 200):
+        web, settings = Web(), Settings(tools_tokens=cap)
+        with Memory.open(":memory:", embedder=None, settings=settings, search=web) as memory:
+            memory.session("trip", user="ada").context("What is the latest Python?")
+        assert len(web.asked) == (cap > 0)
+
+
 def test_looking_back_asks_no_one_and_sees_what_was_there(store: Store) -> None:
     web = Web(Excerpt("Python 3.15 was released.", "https://example.org/a"))
     tools = Tools(store, estimate, web)
@@ -174,6 +183,14 @@ def test_a_search_that_fails_is_a_warning_and_never_in_the_way(
     with caplog.at_level(logging.WARNING, "recollect"):
         assert shown(looked_up(tools, "What is the latest Python?", NOW)) == ["Python 3.14 is the latest."]
     assert "web search" in caplog.text
+
+
+def test_the_log_does_not_tell_the_question_or_the_key_of_a_search_that_fails(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    refused = OSError("403 for https://search.example/?key=4711&q=What+is+the+latest+Python")
+    looked_up(Tools(store, estimate, Mock(side_effect=refused)), "What is the latest Python?", NOW)
+    assert caplog.messages == ["the web search failed this time: OSError"]
 
 
 def test_what_cannot_be_kept_is_refused(store: Store) -> None:

@@ -221,13 +221,16 @@ def test_an_empty_memory_has_nothing(tmp_path: Path, question: str) -> None:
 @pytest.mark.parametrize(
     ("question", "told"),
     [
-        ("What are my plans in December?", "Rome"),
-        ("What are my plans for December?", "Rome"),
-        ("What do I have planned next week?", "call"),
-        ("What are my plans for the weekend?", "paint"),
+        ("What are my plans in December?", ["Rome"]),
+        ("What are my plans for December?", ["Rome"]),
+        ("What do I have planned next week?", ["call"]),
+        ("What are my plans for the weekend?", ["paint"]),
+        ("What do I have to do before January?", ["Rome", "call", "paint"]),
+        ("What do I have to do before December?", ["call", "paint"]),
+        ("What do I have to do by Sunday?", ["paint"]),
     ],
 )
-def test_plans_are_those_of_the_days_that_are_asked_for(question: str, told: str) -> None:
+def test_plans_are_those_of_the_days_that_are_asked_for(question: str, told: list[str]) -> None:
     monday = datetime(2026, 11, 16, 9, tzinfo=UTC)
     plans = (
         "I must call Bo on 24 November.",
@@ -236,4 +239,4 @@ def test_plans_are_those_of_the_days_that_are_asked_for(question: str, told: str
     )
     said = [Message("user", text, at=monday) for text in (*plans, question)]
     found = llm.open("recall:").complete(said).text
-    assert [word for word in ("Rome", "call", "paint") if word in found] == [told], found
+    assert [word for word in ("Rome", "call", "paint") if word in found] == told, found

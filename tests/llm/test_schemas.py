@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from recollect import Message
-from recollect.errors import BadReply
+from recollect.errors import BadReply, ConfigError
+from recollect.llm.salvage import salvage
 from recollect.llm.schema import check_schema, problems
 from tests.llm.asked import ASKED, CITY, STYLES, last
 from tests.llm.conftest import Serve
@@ -61,3 +62,43 @@ def test_a_refusal_of_the_model_is_no_answer_to_a_schema(serve: Serve) -> None:
 def test_true_and_false_are_schemas(schema: dict[str, Any], said: list[str]) -> None:
     check_schema(schema)
     assert problems([1], schema) == said
+
+
+TREE = {"anyOf": [{"type": "array", "items": {"$ref": "#/$defs/tree"}}, {"type": "string"}]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "told"),
+    [
+        ({"type": "text"}, "type 'text' is not one of"),
+        ({"items": {"colour": "red"}}, r"schema\.items: colour is not known"),
+        ({"properties": {"city": 5}}, r"schema\.properties\.city must be an object"),
+        ({"required": "city"}, r"schema\.required must be a list"),
+        ({"enum": None}, r"schema\.enum must be a list"),
+        ({"items": {"minimum": "3"}}, r"schema\.items\.minimum must be a number"),
+        ({"exclusiveMinimum": True}, "must be a number"),
+        ({"maxLength": 2.5}, "must be a whole number"),
+        ({"pattern": "("}, "is no regular expression"),
+        ({"pattern": 5}, "must be text"),
+        ({"items": {"$ref": "#/$defs/tree"}}, "has no #/\\$defs/tree"),
+        ({"$defs": {"a": {"$ref": "#/$defs/a"}}}, "leads back to itself"),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [True, {"$ref": "#/$defs/a"}]}}}, "leads back to itself"),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": 5}}}, r"schema\.\$defs\.a\.anyOf must be a list"),
+    ],
+)
+def test_a_schema_that_can_not_be_checked_is_refused_before_the_model_is_asked(
+    serve: Serve, schema: dict[str, Any], told: str
+) -> None:
+    provider, model = serve("openai", [{"city": "Oslo"}])
+    with pytest.raises(ConfigError, match=told):
+        model.complete(ASKED, schema=schema)
+    assert not provider.requests
+
+
+def test_a_schema_may_name_itself_for_what_is_inside_a_value() -> None:
+    schema = {"$ref": "#/$defs/tree", "$defs": {"tree": TREE}}
+    check_schema(schema)
+    assert problems(["a", [["b"]]], schema) == []
+    assert problems(["a", [[5]]], schema) == ["$ fits none of its 2 forms"]
+    with pytest.raises(BadReply, match="nested too deeply"):
+        salvage("[" * 500 + "]" * 500, schema)

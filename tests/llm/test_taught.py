@@ -320,6 +320,22 @@ def test_names_and_numbers(text: str, names: set[str]) -> None:
     assert numbers_and_names(text) == names
 
 
+@pytest.mark.parametrize(
+    "reply", ["The user is Mallory.", json.dumps({"facts": [], "summary": "They met Mallory 4711 times."})]
+)
+def test_the_log_tells_nothing_of_what_a_model_wrote(
+    tmp_path: Path, clock: ManualClock, serve: Serve, caplog: pytest.LogCaptureFixture, reply: str
+) -> None:
+    _, model = serve("openai", [reply])
+    with caplog.at_level("INFO", "recollect"), opened(tmp_path, clock, model) as memory:
+        chat = memory.session("the secret talk", user="ada")
+        for n in range(25):
+            chat.add_turn(f"Stop {n} of the tour was Halden with {n} guests.", "Noted.")
+        memory.drain()
+    assert "is not used" in caplog.text
+    assert not re.search("Mallory|4711|Halden|secret talk", caplog.text)
+
+
 def test_a_quotation_is_found_where_it_stands_whatever_case_does_to_the_letters_before() -> None:
     text = "\u0130\u0130 Our greyhound answers to Biscuit."
     fact = {"type": "user_profile", "key": "dog", "value": "Biscuit", "message": 0, "quote": "OUR GREYHOUND ANSWERS"}

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -203,6 +204,34 @@ def test_a_model_whose_stream_is_empty_ends_one_of_the_proxy() -> None:
         asked = {"user": "ada", "messages": [{"role": "user", "content": "Hello?"}], "stream": True}
         answer = post(f"{url}/v1/chat/completions", json=asked)
         assert (answer.status_code, answer.text.endswith("data: [DONE]\n\n")) == (200, True)
+
+
+def test_an_answer_whose_question_is_erased_meanwhile_is_not_kept(tmp_path: Path) -> None:
+    """Else a conversation that was forgotten would be there again, with an answer that quotes what was said in it."""
+    ways: dict[str, Any] = {
+        "/chat": {"params": ADA, "json": {"message": "Where do I live?"}},
+        "/v1/chat/completions": {
+            "headers": {"X-Recollect-User": "ada", "X-Recollect-Session": "trip"},
+            "json": {"messages": [{"role": "user", "content": "Where do I live?"}], "stream": True},
+        },
+    }
+    for path, asked in ways.items():
+        model = Scripted("In ", "Oslo.", wait=True)
+        model.go_on.release()
+        with (
+            Memory.open(tmp_path / "memory.db", embedder=None) as memory,
+            chatting(memory, model) as url,
+            httpx2.Client(base_url=url, timeout=30) as http,
+        ):
+            with http.stream("POST", path, **asked) as answer:
+                heard = answer.iter_text()
+                assert next(heard)
+                assert memory.session("trip", user="ada").forget().messages == 1
+                model.go_on.release()
+                told = "".join(heard)
+            assert "Oslo." in told and "error" not in told
+            assert '"message":null' in told or path != "/chat"
+            assert memory.sessions("ada") == []
 
 
 def test_a_model_that_says_nothing_leaves_only_the_question() -> None:

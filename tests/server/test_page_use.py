@@ -102,6 +102,20 @@ def test_of_many_facts_those_in_sight_are_laid_out(tab: Any) -> None:
         expect(cards.last.get_by_role("heading")).to_be_in_viewport()
 
 
+def test_a_fact_is_forgotten_after_a_question(tab: Any) -> None:
+    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
+        ada = memory.user("ada")
+        ada.remember("seat", "by the window")
+        ada.remember("tea: \u202eblack", "yes & no")
+        page = found.open("facts")
+        for key, button, left in (("seat", "Keep it", 2), ("seat", "Forget", 1), ("tea", "Forget", 0)):
+            page.get_by_role("button", name=f"Forget\u2026 {key}").click()
+            page.get_by_role("button", name=button, exact=True).click()
+            expect(page.locator(".card")).to_have_count(left)
+            assert len(ada.facts()) == left
+        expect(page.get_by_text("Nothing is known any more")).to_be_visible()
+
+
 def test_the_way_back_leads_to_what_was_shown(sample: Running, tab: Any) -> None:
     with tab(sample.url, viewport={"width": 1200, "height": 400}) as found:
         page = found.open("search")

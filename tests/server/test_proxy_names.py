@@ -43,6 +43,15 @@ def test_a_caller_that_names_no_user_is_told_how(proxy: Running) -> None:
         ask(client(proxy, user=None), HELLO)
 
 
+def test_a_caller_that_is_named_twice_is_nobody(proxy: Running) -> None:
+    """A gateway that adds the header behind the one of its caller would let that caller be anyone."""
+    for name in ("X-Recollect-User", "X-Recollect-Session"):
+        named = [("X-Recollect-User", "ada"), ("X-Recollect-Session", "trip"), (name, "other")]
+        refused = proxy.http.post("/v1/chat/completions", json={"messages": [HELLO]}, headers=named)
+        assert (refused.status_code, f"more than one {name}" in refused.text) == (400, True)
+    assert proxy.http.get("/sessions").json()["items"] == []
+
+
 @pytest.mark.parametrize("header", ["j%C3%BCrgen", "jürgen".encode()])
 def test_a_name_that_is_not_ascii_is_the_same_encoded_or_not(proxy: Running, header: Any) -> None:
     body = {"model": "recollect", "messages": [HELLO]}

@@ -9,6 +9,9 @@ from typing import Any, Literal
 import openai
 import pytest
 
+from recollect.memory import Memory
+from recollect.server.auth import add_key
+from recollect.session import Session
 from recollect.testing.provider import Provider
 from recollect.tokens import estimate
 from tests.server.openai_client import HELLO, ask, client, words
@@ -33,10 +36,13 @@ def overflowing(
     with Provider(shape, ["fits"], limit=2_000) as provider:
         monkeypatch.setenv(f"{shape.upper()}_BASE_URL", provider.url)
         with running(model=f"{shape}:test-model") as proxy:
-            chat = proxy.memory.session("trip", user="ada")
-            for turn in range(60):
-                chat.add_turn(f"question {turn} " + "word " * 60, "answer " + "word " * 60)
+            _talk_for_long(proxy.memory.session("trip", user="ada"))
             yield proxy, provider
+
+
+def _talk_for_long(chat: Session) -> None:
+    for turn in range(60):
+        chat.add_turn(f"question {turn} " + "word " * 60, "answer " + "word " * 60)
 
 
 @pytest.mark.parametrize("shape", ["openai", "anthropic"])
@@ -61,6 +67,19 @@ def test_a_limit_that_was_told_once_is_remembered_for_that_model(monkeypatch: py
         said: Any = {"role": "user", "content": "And at last?"}
         client(proxy).chat.completions.create(model="another", messages=[said])
         assert provider.requests[before].status == 400
+
+
+def test_a_limit_that_one_tenant_was_told_does_not_hold_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Memory.open(":memory:", embedder=None) as memory, Provider("openai", ["fits"], limit=2_000) as provider:
+        secrets = {tenant: add_key(memory.store, tenant=tenant)[1] for tenant in ("acme", "beta")}
+        for tenant in secrets:
+            _talk_for_long(memory.session("trip", user="ada", tenant=tenant))
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        with running(memory, model="openai:test-model") as proxy:
+            for secret in secrets.values():
+                before = len(provider.requests)
+                ask(client(proxy).with_options(api_key=secret), {"role": "user", "content": "And now?"})
+                assert provider.requests[before].status == 400
 
 
 def test_a_request_that_the_model_counts_for_far_more_takes_nothing_from_the_others(

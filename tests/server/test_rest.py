@@ -166,6 +166,12 @@ def test_a_page_that_is_known_is_not_sent_again(service: Running) -> None:
     assert service.http.get("/messages", params=ADA, headers=known).status_code == 200
 
 
+@pytest.mark.parametrize("path", ["/sessions", "/messages", "/facts", "/documents", "/tools", "/jobs"])
+def test_every_list_has_a_tag(service: Running, path: str) -> None:
+    whose = {} if path == "/jobs" else {"user": "ada"} if path == "/sessions" else ADA
+    assert service.http.get(path, params=whose).headers["etag"]
+
+
 @pytest.mark.parametrize("id", HOSTILE)
 def test_any_text_can_be_the_id_of_a_user_or_a_session(service: Running, id: str) -> None:
     where = {"user": id, "session": id}

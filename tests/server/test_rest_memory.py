@@ -69,6 +69,19 @@ def test_facts_are_remembered_and_superseded(service: Running) -> None:
     assert [item["value"] for item in past] == ["Oslo", "Bergen"]
 
 
+def test_a_fact_is_erased_with_its_history(service: Running) -> None:
+    key = "a/b: \u00e9\n%2F"
+    for value in ("Oslo", "Bergen"):
+        service.http.post("/facts", params=ADA, json={"key": key, "value": value})
+    user = {"user": "ada", "key": key}
+    gone = service.http.delete("/facts", params=user)
+    assert [item["value"] for item in gone.json()["items"]] == ["Oslo", "Bergen"]
+    assert service.http.get("/facts/history", params=user).json()["items"] == []
+    again = service.http.delete("/facts", params=user)
+    assert (again.status_code, again.json()["class"]) == (404, "NotFound")
+    assert service.http.delete("/facts", params=ADA).status_code == 422
+
+
 def test_what_was_made_of_a_session_is_searched_by_its_kind(service: Running) -> None:
     add(service, HELLO, {"role": "user", "content": "I live in Bergen."})
     service.http.post("/tools", params=ADA, json={"text": "Rain in Bergen.", "source": "weather"})

@@ -8,6 +8,8 @@ import socket
 
 import pytest
 
+from recollect.layers.semantic import SAID
+from recollect.server import lines
 from recollect.store import Item, Record
 from recollect.types import Scope
 from tests.server.rest import ADA, HELLO, add, listed
@@ -98,3 +100,8 @@ def test_a_line_that_can_not_be_used_is_named(service: Running, line: str, names
     refused = service.http.post("/import", content=f"{good}\n{line}\n", headers={"content-type": "application/jsonl"})
     assert (refused.status_code, refused.json()["where"]) == (422, "line 2")
     assert names in refused.json()["detail"]
+
+
+def test_all_that_an_exported_fact_may_say_is_taken_in() -> None:
+    """A fact whose message is gone is exported with its speaker: the service refused what it had exported itself."""
+    assert {*lines.Stated.model_fields} == {*lines.Ended.model_fields} == SAID

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import httpx2
 import pytest
 
 from recollect.server import openai, rest
@@ -72,6 +75,15 @@ def test_a_name_whose_escapes_are_no_utf8_is_refused(service: Running) -> None:
         named = {"X-Recollect-User": "ada", header: "%FF"}
         refused = service.http.post("/v1/chat/completions", json={"messages": [HELLO]}, headers=named)
         assert (refused.status_code, "is not UTF-8" in refused.text) == (400, True)
+
+
+@pytest.mark.parametrize("line", [b"GET /contexts/\xc3\xa9?user=ada HTTP/1.1\r\nHost: 127.0.0.1", b"no request"])
+def test_what_is_no_http_is_refused_as_anything_else_is(service: Running, line: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", httpx2.URL(service.url).port)) as caller:
+        caller.sendall(line + b"\r\n\r\n")
+        head, _, body = b"".join(iter(lambda: caller.recv(2**16), b"")).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400") and b"application/problem+json" in head
+    assert "percent-encoded" in json.loads(body)["next"]
 
 
 def test_nobody_is_sent_elsewhere(service: Running) -> None:

@@ -104,16 +104,18 @@ def started(store: str, *more: str) -> Iterator[Process]:
 def test_it_serves_from_a_file_and_stops_when_told(tmp_path: Path) -> None:
     with started(str(tmp_path / "memory.db")) as process:
         assert process.http.get("/readyz").json() == {"status": "ok"}
-        assert process.http.post("/messages", params=ADA, json=HELLO).status_code == 201
+        there = {"user": "quentin", "session": "holiday"}
+        assert process.http.post("/messages", params=there, json=HELLO).status_code == 201
     assert process.stop() in (0, -signal.SIGTERM)
     requests = [line for line in process.log if line["event"] == "request"]
     assert [(line["method"], line["route"], line["status"]) for line in requests] == [
         ("GET", "/readyz", 200),
         ("POST", "/messages", 201),
     ]
-    assert "ada" not in json.dumps(process.log)
+    logged = json.dumps(process.log)
+    assert "quentin" not in logged and "holiday" not in logged and "Hello" not in logged
     with Memory.open(tmp_path / "memory.db", embedder=None) as memory:
-        assert [message.text for message in memory.session("trip", user="ada").history()] == ["Hello"]
+        assert [message.text for message in memory.session("holiday", user="quentin").history()] == ["Hello"]
         assert memory.store.jobs.find(Scope("default"), state="running") == []
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+import httpx2
 import pytest
 from fastapi import FastAPI
 from starlette.types import Message
@@ -83,7 +84,11 @@ def test_a_connection_is_kept_for_longer_than_callers_keep_theirs(service: Runni
     with connected(service) as caller:
         for pause in (6, 0):
             caller.sendall(GET + b"\r\n")
-            assert caller.recv(2**16).startswith(b"HTTP/1.1 200")
+            heard = b""
+            while not heard.endswith(b"}"):  # the head and the body may come one after the other
+                heard += (piece := caller.recv(2**16))
+                assert piece
+            assert heard.startswith(b"HTTP/1.1 200")
             time.sleep(pause)
 
 
@@ -142,9 +147,55 @@ def test_time_that_the_service_takes_itself_is_not_the_callers(
 def test_headers_that_are_larger_than_any_request_needs_are_refused(service: Running) -> None:
     with connected(service, GET + b"X: ") as caller:
         caller.sendall(b"a" * connections.HEAD_BYTES)
-        assert caller.recv(2**16).startswith(b"HTTP/1.1 400")
+        refused = caller.recv(2**16)
+        assert refused.startswith(b"HTTP/1.1 400") and b"the headers have more than 131,072 bytes" in refused
     large = {"X-Some": "a" * (connections.HEAD_BYTES // 2)}
     assert service.http.get("/healthz", headers=large).status_code == 200
+
+
+def test_who_finds_all_places_taken_is_told_and_the_others_are_served(
+    service: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Idle connections would else take all files that the process may open, and no request could open another."""
+    assert service.http.get("/healthz").status_code == 200
+    monkeypatch.setattr(connections, "places", lambda: 3)
+    with connected(service, b""), connected(service, b"") as idle, connected(service, GET) as refused:
+        told = b"".join(iter(lambda: refused.recv(2**16), b""))
+        assert told.startswith(b"HTTP/1.1 503 Service Unavailable") and b"takes: 3" in told
+        assert service.http.get("/healthz").status_code == 200
+        with connected(service) as silent:
+            assert silent.recv(1) == b""
+        idle.close()
+        deadline = time.monotonic() + 30
+        while not (answer := httpx2.get(f"{service.url}/healthz", verify=False)).is_success:
+            assert time.monotonic() < deadline, answer.text
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "most", "found"),
+    [
+        (1_024, -1, 20_000, 10_000),
+        (1_024, -1, 10_240, 512),
+        (1_024, 4_096, 4_096, 3_584),
+        (256, 256, 256, 128),
+        (-1, -1, 0, 10_000),
+    ],
+)
+def test_there_are_files_left_where_all_places_are_taken(
+    monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, most: int, found: int
+) -> None:
+    resource = pytest.importorskip("resource")
+    limits = [(soft, hard)]
+
+    def change(_: int, wanted: tuple[int, int]) -> None:
+        if wanted[0] > most:
+            raise ValueError("not so many")
+        limits.append(wanted)
+
+    monkeypatch.setattr(resource, "RLIM_INFINITY", -1)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: limits[-1])
+    monkeypatch.setattr(resource, "setrlimit", change)
+    assert connections.places.__wrapped__() == found
 
 
 def test_an_answer_that_nobody_reads_gives_its_place_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -189,3 +189,26 @@ def test_a_key_that_is_revoked_amid_an_answer_lets_it_end_and_opens_nothing_else
             model.go_on.release()
             assert "event: done" in "".join(heard)
         assert [message.text for message in memory.session("trip", user="ada").history()] == ["Where?", "In Oslo."]
+
+
+def test_a_key_that_is_revoked_amid_an_import_brings_in_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its body has no end that the service knows of: who got hold of a key could else write for ever."""
+    monkeypatch.setattr(auth, "FRESH_SECONDS", 0.0)
+    line = b'{"user": "ada", "session": "trip", "message": {"role": "user", "content": "Hello"}}\n'
+    with Memory.open(":memory:", embedder=None) as memory:
+        key, secret = add_key(memory.store, may=["write"])
+        add_key(memory.store)
+        chat = memory.session("trip", user="ada")
+
+        def lines() -> Iterator[bytes]:
+            yield line * 500
+            while len(chat.history(limit=1_000)) < 500:
+                time.sleep(0.01)
+            revoke_key(memory.store, key.id)
+            yield line * 500
+
+        headers = {**LINES, "Authorization": f"Bearer {secret}"}
+        with listening(create_app(Options(), memory)) as url:
+            taken = httpx2.post(f"{url}/import", content=lines(), headers=headers, verify=False, timeout=60)
+        assert (taken.status_code, taken.json()["detail"]) == (401, "this key is not known")
+        assert len(chat.history(limit=1_000)) == 500

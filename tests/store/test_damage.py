@@ -16,8 +16,9 @@ import pytest
 from numpy.typing import NDArray
 
 from recollect.errors import StoreError
-from recollect.store import Filter, Item, Job, Record
+from recollect.store import Filter, Finding, Item, Job, Record
 from recollect.store.sqlite import SqliteStore
+from recollect.store.values import MEND
 from recollect.types import Message, Scope
 
 ADA, TRIP, WORK = Scope("acme", "ada"), Scope("acme", "ada", "trip"), Scope("acme", "ada", "work")
@@ -49,6 +50,10 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (job,) = store.jobs.claim(worker="w", limit=1)
         store.jobs.fail(job, "no answer")
     return path
+
+
+REINDEX = "run reindex"
+OTHER_LETTER = "UPDATE {} SET body = CAST(replace(replace(body, 'Oslo', 'Osla'), 'fjord', 'fjort') AS BLOB)"
 
 
 def everything(store: SqliteStore) -> list[Any]:
@@ -85,16 +90,27 @@ def found(path: Path, before: list[Any]) -> str:
     try:
         with SqliteStore(path, clock=lambda: NOON) as store:
             findings = store.check()
-            if {finding.fix for finding in findings} == {"run reindex"}:
+            if {finding.fix for finding in findings} == {REINDEX}:
                 store.reindex()
                 assert store.check() == []
             elif findings:
-                return " ".join(sorted({finding.part for finding in findings}))
+                return told(store, findings)
             after = everything(store)
     except StoreError:
         return "refused"
     changed = [place for place, (one, other) in enumerate(zip(before, after, strict=True)) if one != other]
     return f"UNSEEN {changed}" if changed else "rebuilt" if findings else ""
+
+
+def told(store: SqliteStore, findings: list[Finding]) -> str:
+    """The parts that are damaged. What was derived is mended, and can be used again; messages stay as they are."""
+    if all(finding.fix in (REINDEX, MEND) for finding in findings):
+        log = store.log.scan(Scope("acme"))
+        assert store.mend() > 0
+        assert store.check() == []
+        everything(store)
+        assert store.log.scan(Scope("acme")) == log
+    return " ".join(sorted({finding.part for finding in findings}))
 
 
 def written(path: Path) -> dict[str, list[int]]:
@@ -161,6 +177,8 @@ def test_a_backup_with_names_that_are_no_text_is_refused(whole: Path, tmp_path: 
         ("UPDATE scope SET user = CAST(x'ff' AS TEXT) WHERE user <> ''", lambda store: store.jobs.claim(worker="w")),
         ("UPDATE record SET body = x'7b2276616c7565223a312c2278223a317d'", lambda store: store.records.find(ADA)),
         ("UPDATE record SET superseded_at = 'noon'", lambda store: store.records.history(ADA, "fact", "city1")),
+        (OTHER_LETTER.format("record"), lambda store: store.records.find(ADA)),
+        (OTHER_LETTER.format("item"), lambda store: store.index.get(ADA, "note", ["n1"])),
         ("UPDATE item SET body = x'7b7d'", lambda store: store.index.get(ADA, "note", ["n1"])),
         ("DELETE FROM counter", lambda store: store.log.scan(ADA)),
     ],
@@ -202,6 +220,71 @@ def test_a_message_that_only_an_index_has_is_not_found(whole: Path, tmp_path: Pa
     )
     with SqliteStore(damaged, clock=lambda: NOON) as store:
         assert [item.id for item in store.index.missing(WORK, "other")] == [f"m{n}" for n in range(1, 30)]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda store: store.log.read(TRIP),
+        lambda store: store.log.spoken(ADA),
+        lambda store: store.records.find(ADA),
+        lambda store: store.index.get(ADA, "note", ["n1"]),
+    ],
+)
+def test_rows_without_bytes_are_told_as_damage(whole: Path, tmp_path: Path, call: Callable[[SqliteStore], Any]) -> None:
+    damaged = tmp_path / "damaged.db"
+    shutil.copy(whole, damaged)
+    schema = "UPDATE sqlite_schema SET sql = replace(sql, ?, ?) WHERE name IN ('message', 'record', 'item')"
+    as_it_was, open_to_all = "body BLOB NOT NULL", "body ANY"
+    with_open_schema(damaged, (schema, (as_it_was, open_to_all)))
+    emptied = ("UPDATE message SET body = NULL", "UPDATE record SET body = NULL", "UPDATE item SET body = NULL")
+    with_open_schema(damaged, *((statement, ()) for statement in emptied), (schema, (open_to_all, as_it_was)))
+    with SqliteStore(damaged, clock=lambda: NOON) as store, pytest.raises(StoreError, match="damaged"):
+        call(store)
+
+
+@pytest.mark.parametrize(
+    ("damage", "finding", "left"),
+    [
+        (
+            f"{OTHER_LETTER.format('record')} WHERE id = 'r3'",
+            Finding("records", "the fact 'r3' is damaged", ADA, fix=MEND),
+            (9, 10, 68, 2),
+        ),
+        (
+            f"{OTHER_LETTER.format('item')} WHERE id = 'n3'",
+            Finding("index", "the note 'n3' is damaged", ADA, fix=MEND),
+            (10, 9, 67, 2),
+        ),
+        (
+            "UPDATE vector SET data = zeroblob(64) WHERE id = 1",
+            Finding("index", "the vector of position 1 is damaged", fix=MEND),
+            (10, 10, 67, 2),
+        ),
+        (
+            "UPDATE job SET payload = zeroblob(length(payload)) WHERE position = 31",
+            Finding("jobs", "the job at position 31 is damaged", fix=MEND),
+            (10, 10, 68, 1),
+        ),
+    ],
+)
+def test_what_was_derived_and_is_damaged_can_be_erased(
+    whole: Path, tmp_path: Path, damage: str, finding: Finding, left: tuple[int, ...]
+) -> None:
+    damaged = tmp_path / "damaged.db"
+    shutil.copy(whole, damaged)
+    with closing(apsw.Connection(str(damaged))) as db:
+        db.execute(damage)
+        assert db.changes() == 1
+    with SqliteStore(damaged, clock=lambda: NOON) as store:
+        said = store.log.scan(Scope("acme"))
+        assert finding in store.check()
+        assert store.mend() == 1
+        assert store.check() == [] and store.log.scan(Scope("acme")) == said
+        notes = store.index.get(ADA, "note", [f"n{n}" for n in range(10)])
+        near = store.index.nearest(Scope("acme"), np.ones(16, np.float32), "e5", 100)
+        assert (len(store.records.find(ADA)), len(notes), len(near), len(store.jobs.find(Scope("acme")))) == left
+        assert store.mend() == 0
 
 
 def test_a_keyword_index_whose_tables_have_other_columns_is_made_anew(whole: Path, tmp_path: Path) -> None:

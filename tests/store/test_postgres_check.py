@@ -12,6 +12,7 @@ import pytest
 from recollect.errors import StoreError
 from recollect.store import Filter, Item, Job, Record
 from recollect.store.postgres import PostgresStore
+from recollect.store.values import MEND
 from recollect.testing.stores.base import ADA, found, said, v
 from tests.postgres import Databases, running
 
@@ -75,6 +76,26 @@ def change(url: str, statement: str) -> None:
 def test_damage_is_reported(store: PostgresStore, url: str, damage: str, part: str) -> None:
     change(url, f"UPDATE recollect.{damage}")
     assert part in {finding.part for finding in store.check()}
+
+
+@pytest.mark.parametrize(
+    ("damage", "part", "where"),
+    [
+        ("records SET body = '{'", "records", "records"),
+        ("records SET valid_to = 1", "records", "records"),
+        ("items SET body = '{' WHERE kind = 'note'", "index", "items"),
+        ("jobs SET payload = '{'", "jobs", "jobs"),
+    ],
+)
+def test_what_was_derived_and_is_damaged_can_be_erased(
+    store: PostgresStore, url: str, damage: str, part: str, where: str
+) -> None:
+    change(url, f"UPDATE recollect.{damage}")
+    ((problem, fix),) = [(one.problem, one.fix) for one in store.check() if one.part == part]
+    assert fix == MEND and where in problem
+    assert (store.mend(), store.mend()) == (1, 0)
+    assert store.check() == []
+    assert [entry.message.id for entry in store.log.read(ADA)] == ["m1", "m2"]
 
 
 @pytest.mark.parametrize("kind", ["message", "note"])

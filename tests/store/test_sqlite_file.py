@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 import time
@@ -451,3 +452,26 @@ def test_a_backup_of_another_kind_of_store_is_not_called_damaged(tmp_path: Path)
         pytest.raises(StoreError, match=r"no backup of a SQLite store.*export"),
     ):
         store.restore(tmp_path / "other")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
+def test_no_other_user_of_the_machine_may_read_a_new_store_or_backup(tmp_path: Path) -> None:
+    path, backup = tmp_path / "memory.db", tmp_path / "backup.db"
+    before = os.umask(0o022)
+    try:
+        with SqliteStore(path) as store:
+            say(store, ADA, "the code is 4711")
+            store.backup(backup)
+            modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    finally:
+        os.umask(before)
+    assert modes == dict.fromkeys(("memory.db", "memory.db-wal", "memory.db-shm", "backup.db"), 0o600)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
+def test_a_file_that_others_were_let_into_stays_open_to_them(path: Path) -> None:
+    SqliteStore(path).close()
+    path.chmod(0o660)
+    with SqliteStore(path) as store:
+        say(store, ADA, "hello")
+        assert {file.stat().st_mode & 0o777 for file in path.parent.glob(f"{path.name}*")} == {0o660}

@@ -132,6 +132,7 @@ def test_common_words_are_those_of_the_language_asked_in(question: str, asked: t
 
 def test_common_words_are_asked_for_only_alone() -> None:
     assert query_words("Where is the station?") == ("station",)
+    assert query_words("Tell me what the guide told you about the station") == ("guid", "station")
     assert query_words("to be or not to be") == ("to", "be", "or", "not")
     assert 130 <= len(COMMON) <= 220
 

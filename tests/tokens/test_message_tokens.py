@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -74,6 +76,11 @@ def test_a_tool_call_counts_its_name_and_all_its_arguments() -> None:
     assert count_message(long, estimate) - count_message(short, estimate) >= 499
 
 
+def test_a_call_and_its_result_count_their_ids_and_what_marks_them() -> None:
+    assert count_message(Message("assistant", (ToolCall("call-1", "look", '{"a":1}'),)), len) == 4 + 4 + 6 + 4 + 7
+    assert count_message(Message("tool", (ToolResult("call-1", "sunny"),)), len) == 4 + 4 + 6 + 5
+
+
 def test_a_tool_result_counts_its_text_and_its_images() -> None:
     image = Image(data="", width=512, height=512)
     mixed = Message("tool", (ToolResult("c1", (Text("one two"), image)),))
@@ -103,43 +110,63 @@ def png(width: int, height: int) -> bytes:
 
 
 def jpeg(width: int, height: int, before: int = 20) -> bytes:
-    segments = b"\xff\xe0" + struct.pack(">H", before) + bytes(before - 2)
+    segments = b"".join(
+        kind + struct.pack(">H", size) + bytes(size - 2) for kind, size in ((b"\xff\xe0", before), (b"\xff\xdb", 67))
+    )
     return b"\xff\xd8" + segments + b"\xff\xff\xc0" + struct.pack(">HBHH", 17, 8, height, width) + bytes(12)
 
 
 def gif(width: int, height: int) -> bytes:
-    return b"GIF89a" + struct.pack("<HH", width, height) + bytes(3)
+    return b"GIF89a" + struct.pack("<HH", width, height)
 
 
 def webp(kind: bytes, body: bytes) -> bytes:
-    return b"RIFF\0\0\0\0WEBP" + kind + struct.pack("<I", len(body)) + body + bytes(20)
+    return b"RIFF\0\0\0\0WEBP" + kind + struct.pack("<I", len(body)) + body
 
 
-IMAGES = {
-    "png": png(640, 480),
-    "jpeg": jpeg(640, 480),
-    "jpeg with a long header": jpeg(640, 480, before=65_000),
-    "gif": gif(640, 480),
-    "webp, lossy": webp(b"VP8 ", b"\0\0\0\x9d\x01\x2a" + struct.pack("<HH", 640, 480)),
-    "webp, lossless": webp(b"VP8L", b"\x2f" + struct.pack("<I", 639 | 479 << 14)),
-    "webp, extended": webp(b"VP8X", bytes(4) + (639).to_bytes(3, "little") + (479).to_bytes(3, "little")),
+IMAGES: dict[str, Callable[[int, int], bytes]] = {
+    "png": png,
+    "jpeg": jpeg,
+    "jpeg with a long header": partial(jpeg, before=65_000),
+    "gif": gif,
+    "older gif": lambda width, height: gif(width, height).replace(b"89", b"87"),
+    "webp, lossy, to be enlarged": lambda width, height: webp(
+        b"VP8 ", b"\0\0\0\x9d\x01\x2a" + struct.pack("<HH", width | 1 << 14, height | 1 << 14)
+    ),
+    "webp, lossless, not opaque": lambda width, height: webp(
+        b"VP8L", b"\x2f" + struct.pack("<I", width - 1 | height - 1 << 14 | 1 << 28)
+    ),
+    "webp, extended": lambda width, height: webp(
+        b"VP8X", bytes(4) + (width - 1).to_bytes(3, "little") + (height - 1).to_bytes(3, "little")
+    ),
 }
 
 
-@pytest.mark.parametrize("kind", IMAGES)
-def test_the_size_of_an_image_is_read_from_its_first_bytes(kind: str) -> None:
-    data = base64.b64encode(IMAGES[kind] + bytes(100_000)).decode()
-    assert size_of(data) == (640, 480)
-    assert image_tokens(Image(data=data)) == image_tokens(Image(width=640, height=480))
-    assert image_tokens(Image(url=f"data:image/x;base64,{data}")) == image_tokens(Image(width=640, height=480))
+@given(st.sampled_from([*IMAGES]), st.integers(1, 2**14 - 1), st.integers(1, 2**14 - 1), st.binary(min_size=2))
+def test_the_size_of_an_image_is_read_from_its_first_bytes(kind: str, width: int, height: int, rest: bytes) -> None:
+    raw = IMAGES[kind](width, height) + b"\xff" + rest
+    for data in (base64.b64encode(raw), base64.urlsafe_b64encode(raw).rstrip(b"="), base64.encodebytes(raw)):
+        image = data.decode()
+        assert size_of(image) == (width, height)
+        costs = {image_tokens(Image(data=image)), image_tokens(Image(url=f"data:image/x;base64,{image}"))}
+        assert costs == {image_tokens(Image(width=width, height=height))}
 
 
 @pytest.mark.parametrize(
     "width, height, tokens",
-    [(1024, 1024, 1399), (512, 512, 350), (2048, 4096, 1600), (4096, 8192, 1600), (1092, 1092, 1590), (200, 200, 255)],
-)
+    [
+        (1024, 1024, 1399), (512, 512, 350), (2048, 4096, 1600), (4096, 8192, 1600), (1092, 1092, 1590),
+        (200, 200, 255), (1, 1, 255), (513, 512, 425), (1025, 100, 595), (2049, 100, 765), (1040, 790, 1096),
+    ],
+)  # fmt: skip
 def test_an_image_costs_the_larger_of_openais_and_anthropics_rule(width: int, height: int, tokens: int) -> None:
     assert image_tokens(Image(width=width, height=height)) == tokens
+    assert image_tokens(Image(width=height, height=width)) == tokens
+
+
+def test_an_image_with_both_data_and_an_address_is_the_data() -> None:
+    small, large = (base64.b64encode(png(side, side)).decode() for side in (300, 1_000))
+    assert image_tokens(Image(data=small, url=f"data:image/png;base64,{large}")) == image_tokens(Image(data=small))
 
 
 def test_a_longer_file_does_not_make_an_image_dearer() -> None:
@@ -150,8 +177,10 @@ def test_a_longer_file_does_not_make_an_image_dearer() -> None:
 @pytest.mark.parametrize(
     "image",
     [
-        Image(url="https://example.org/cat.png"), Image(data=""), Image(data="not base64 é"), Image(),
-        Image(data="AAAA"),
+        Image(url="https://example.org/cat.png"), Image(url=f"https://x.org/?,{base64.b64encode(png(9, 9)).decode()}"),
+        Image(data=base64.b64encode(webp(b"ICCP", bytes(20))).decode()), Image(data=""), Image(data="not base64 é"),
+        Image(), Image(data="AAAA"),
+        Image(width=5), Image(height=5),
         Image(width=0, height=5), Image(width=-3, height=5), Image(data=base64.b64encode(png(0, 10)).decode()),
         Image(url="data:"), Image(data=base64.b64encode(b"\xff\xd8\xff").decode()), Image(width=10**400, height=1),
     ],
@@ -182,7 +211,9 @@ def test_an_image_costs_from_one_tile_to_the_most(width: int, height: int) -> No
 
 @given(
     st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda x: st.lists(x) | st.dictionaries(st.text(), x),
+        max_leaves=20,
     )
 )
 def test_any_json_of_a_provider_can_be_counted(value: Any) -> None:

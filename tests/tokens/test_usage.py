@@ -11,13 +11,17 @@ from hypothesis import strategies as st
 
 from recollect.errors import ConfigError
 from recollect.tokens import Calibration, estimate
-from recollect.tokens.usage import HIGHEST, LOWEST, start_ratio
+from recollect.tokens.usage import DOWN, HIGHEST, LOWEST, UP, start_ratio
 
 NUMBERS = st.integers(-(10**9), 10**9)
 
 
 def test_without_reports_nothing_changes() -> None:
     assert Calibration().correct("gpt-4o", 1234) == 1234
+
+
+def test_a_corrected_count_is_rounded_up() -> None:
+    assert Calibration({"m": 1.2}).correct("m", 1) == 2
 
 
 @pytest.mark.parametrize(
@@ -44,7 +48,8 @@ def test_one_report_above_moves_the_ratio_more_than_one_below() -> None:
     up, down = Calibration(), Calibration()
     up.observe("m", 1000, 1500)
     down.observe("m", 1000, 500)
-    assert up.ratio("m") - 1 > 4 * (1 - down.ratio("m"))
+    assert (up.ratio("m"), down.ratio("m")) == (1 + UP / 2, 1 - DOWN / 2)
+    assert UP > 4 * DOWN
 
 
 def test_a_short_prompt_says_less() -> None:
@@ -67,7 +72,10 @@ def test_a_report_that_cannot_be_true_is_left_out(estimated: int, reported: int)
     assert learned.to_dict() == {}
 
 
-@given(st.lists(st.tuples(NUMBERS, NUMBERS), max_size=30), st.integers(0, 10**6))
+TIMES = st.tuples(st.integers(1, 1_000), st.floats(0.1, 10)).map(lambda one: (one[0], round(one[0] * one[1])))
+
+
+@given(st.lists(st.tuples(NUMBERS, NUMBERS) | TIMES, max_size=30), st.integers(0, 10**6))
 def test_the_ratio_stays_in_its_range_whatever_is_reported(reports: list[tuple[int, int]], estimated: int) -> None:
     learned = Calibration()
     for counted, reported in reports:

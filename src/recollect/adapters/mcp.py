@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, ParamSpec, Typ
 from urllib.parse import quote
 
 from recollect.absent import begun
+from recollect.answers import Fact
 from recollect.arguments import check_given, in_words, meant
 from recollect.errors import ConfigError, MissingExtra, NotFound, RecollectError
 from recollect.flow.facts.tell import due
@@ -31,6 +32,7 @@ try:
     from mcp.server.mcpserver import Context, MCPServer
     from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
     from mcp.server.mcpserver.resources import ResourceSecurity
+    from mcp.server.transport_security import TransportSecuritySettings
     from pydantic import AfterValidator, BaseModel, Field, ValidationError
 except ImportError as error:
     raise MissingExtra("mcp", "mcp", "an MCP server") from error
@@ -182,20 +184,7 @@ class Tools:
 
     def list_facts(self) -> list[Known]:
         """What the user has said of themselves: who they are, what they like and prefer, what is to be done."""
-        return [
-            Known(
-                type=fact.type,
-                key=_sound(fact.key),
-                value=_sound(fact.value),
-                confidence=fact.confidence,
-                said_at=fact.at.isoformat(),
-                message_ids=list(fact.sources),
-                sessions=list(fact.sessions),
-                origin=fact.origin,
-                due=day.isoformat() if (day := due(fact)) else None,
-            )
-            for fact in self.open(None).facts()
-        ]
+        return [_known(fact) for fact in self.open(None).facts()]
 
     def forget(
         self,
@@ -207,6 +196,10 @@ class Tools:
         if not erased.messages:
             raise NotFound(f"no such messages in conversation {session!r}; search_memory shows ids and conversations")
         return Erasure(messages=erased.messages, learned=erased.records + erased.items)
+
+    def forget_fact(self, key: Annotated[str, Field(min_length=1, description="one of list_facts")]) -> list[Known]:
+        """Erase every value of a fact for good, and return them; the messages that say it stay. It can't be undone."""
+        return [_known(fact) for fact in self.open(None).forget_fact(key)]
 
     def open(self, session: str | None) -> Session:
         """A conversation of the user."""
@@ -225,6 +218,7 @@ class MemoryServer(MCPServer[Any]):
         self.add_tool(_told(tools.add_memory), annotations=ADDS)
         if erasure:
             self.add_tool(_told(tools.forget), annotations=ERASES)
+            self.add_tool(_told(tools.forget_fact), annotations=ERASES)
         self.resource(
             "memory://sessions/{session}",
             name="session",
@@ -305,7 +299,7 @@ def serve(
     """Serve a user's memory until it is stopped; over HTTP at `http://host:port/mcp`.
 
     With a token, a request must have the header `Authorization: Bearer token`; an address that others can reach is
-    not served without one. `erasure=True` adds the tool `forget`.
+    not served without one. `erasure=True` adds the tools `forget` and `forget_fact`.
     """
     ready = server(memory, user=user, tenant=tenant, session=session, erasure=erasure)
     if transport == "stdio":
@@ -317,9 +311,35 @@ def serve(
         raise ConfigError(f"{host} can be reached by others: pass a token, or serve at 127.0.0.1")
     import uvicorn
 
-    app = ready.streamable_http_app(host=host, stateless_http=True)
+    app = ready.streamable_http_app(stateless_http=True, transport_security=_only_from(host))
     guarded = _guarded(app, token) if token else app
     uvicorn.run(guarded, host=host, port=port, log_level="warning", timeout_keep_alive=KEEP_SECONDS)
+
+
+def _only_from(host: str) -> TransportSecuritySettings:
+    """What a request must name as its host and origin: at an address of this machine only that, or a name for it.
+
+    A web page from elsewhere can have a browser call 127.0.0.1; the host or the origin then names where it is from.
+    """
+    if not loopback(host):
+        return TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    bare = host.strip("[]").lower()
+    hosts = [f"{name}:*" for name in ("127.0.0.1", "localhost", "[::1]", f"[{bare}]" if ":" in bare else bare)]
+    return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[f"http://{name}" for name in hosts])
+
+
+def _known(fact: Fact) -> Known:
+    return Known(
+        type=fact.type,
+        key=_sound(fact.key),
+        value=_sound(fact.value),
+        confidence=fact.confidence,
+        said_at=fact.at.isoformat(),
+        message_ids=list(fact.sources),
+        sessions=list(fact.sessions),
+        origin=fact.origin,
+        due=day.isoformat() if (day := due(fact)) else None,
+    )
 
 
 def _sound(value: Any) -> Any:

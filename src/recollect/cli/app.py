@@ -23,6 +23,7 @@ from recollect.cli.documents import documents
 from recollect.cli.facts import facts
 from recollect.cli.forget import forget
 from recollect.cli.history import history
+from recollect.cli.jobs import jobs
 from recollect.cli.mcp import mcp
 from recollect.cli.patterns import patterns
 from recollect.cli.remember import remember
@@ -47,6 +48,8 @@ from recollect.cli.tag import tag
 from recollect.cli.terminal import answer, bar, confirm, counted, err, listed, machine, note, say, table
 from recollect.cli.tools import tools
 from recollect.environment import here, misspelt
+from recollect.store.protocols import Store
+from recollect.store.values import MEND
 
 
 class _Commands(TyperGroup):
@@ -101,6 +104,7 @@ app.command()(stats)
 app.command()(config)
 app.command()(serving.serve)
 app.command()(mcp)
+app.command()(jobs)
 app.command()(bench)
 app.add_typer(models, name="models")
 app.add_typer(serving.keys, name="keys")
@@ -136,19 +140,42 @@ def recollect(
 @app.command()
 def doctor(
     file: Annotated[str | None, typer.Argument(help="The same as --store.", show_default=False)] = None,
+    mend: Annotated[
+        bool, typer.Option("--mend", help="First erase what is damaged, except messages, and build the index anew.")
+    ] = False,
     store: Where = None,
     as_json: Json = False,
 ) -> None:
     """Check engine, file, schema, log and index of a store; exit with 1 if something is wrong.
 
+    --mend erases damaged facts, summaries, parts of documents, vectors and jobs, so that the rest can be used. Messages
+    stay as they are.
+
     Example: recollect doctor memory.db
+
+    Example: recollect doctor memory.db --mend
     """
     with opened(file or store) as opened_store:
+        if mend:
+            _mend(opened_store)
         findings = opened_store.check()
     rows = [(f.part, f.problem, f.seq or f.scope, f.fix) for f in findings]
     columns = ("part", "problem", "where", "what to do")
     listed(as_json, [dataclasses.asdict(finding) for finding in findings], columns, rows, "All is well.")
+    if any(finding.fix == MEND for finding in findings):
+        note(
+            f"Erase what is damaged with: {again(f'doctor {quote(file)} --mend' if file else 'doctor --mend', 'store')}"
+        )
     raise typer.Exit(1 if findings else 0)
+
+
+def _mend(store: Store) -> None:
+    gone = [finding for finding in store.check() if finding.fix == MEND]
+    store.mend()
+    with bar("Indexing") as progress:
+        store.reindex(progress)
+    for finding in gone:
+        note(f"{finding.problem}: erased")
 
 
 @app.command()

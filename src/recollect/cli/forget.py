@@ -31,19 +31,29 @@ def forget(
     everything: Annotated[
         bool, typer.Option("--everything", help="All of the user: sessions, facts, documents.")
     ] = False,
+    fact: Annotated[
+        str | None, typer.Option("--fact", help="The key of a fact, as `facts` shows it: every value it has had.")
+    ] = None,
     yes: Yes = False,
     store: Where = None,
     user: User = None,
     session: Talk = DEFAULT,
     as_json: Json = False,
 ) -> None:
-    """Erase messages, a session, or all of a user, with everything learned from them. It shows them and asks first.
+    """Erase messages, a session, or all of a user, with everything learned from them; or one fact. It asks first.
 
     Example: recollect forget --session trip --yes
 
     Example: recollect forget --everything --user ada --yes
+
+    Example: recollect forget --fact allergy:peanuts --yes
     """
     with remembering(store, user, session, finds=False) as chat:
+        if fact is not None:
+            if ids or everything or given(called, "session"):
+                raise ConfigError("--fact KEY is one fact of the user: give nothing else to forget; nothing was erased")
+            _forget_fact(chat, fact, yes, as_json)
+            return
         if ids and everything:
             raise ConfigError("give ids of messages, or --everything, not both")
         if everything and given(called, "session"):
@@ -62,13 +72,28 @@ def forget(
     answer(as_json, dataclasses.asdict(erased), f"{told}.")
 
 
+def _forget_fact(chat: Session, key: str, yes: bool, as_json: bool) -> None:
+    chat.facts()  # what was said last is learned first
+    going = chat.memory.layers.semantic.under(chat.scope, key)
+    if going and not yes:
+        note(f"{counted(len(going), 'value')} known about {chat.scope.user}, not the messages that say it:")
+        for fact in going[:SAMPLE]:
+            words = printable(" ".join(fact.value[:LINE].split()))
+            err.print(f"  {printable(fact.key)}: {words} ({fact.at:%Y-%m-%d})", no_wrap=True, overflow="ellipsis")
+        _more(len(going))
+        confirm("Erase this for good?")
+    gone = chat.forget_fact(key)
+    answer(as_json, [dataclasses.asdict(fact) for fact in gone], f"Gone for good: {counted(len(gone), 'value')}.")
+
+
 def _going(chat: Session, ids: list[str] | None, everything: bool) -> list[Entry]:
     """The messages that would be erased; of many, the first few."""
     log = chat.memory.store.log
     if everything:
         return log.scan(chat.scope.owner, limit=SAMPLE)
     if not ids:
-        begun(chat)
+        if not any(dataclasses.astuple(chat.would_forget().counted())):
+            begun(chat)
         return log.read(chat.scope, limit=SAMPLE)
     found = log.get(chat.scope, ids)
     if missing := set(ids).difference(entry.message.id for entry in found):
@@ -84,10 +109,14 @@ def _show(chat: Session, messages: list[Entry], ids: list[str] | None, along: li
     for entry in messages[:SAMPLE]:
         words = printable(" ".join(spelt_out(entry.message)[:LINE].split()))
         err.print(f"  {entry.message.role}: {words}", no_wrap=True, overflow="ellipsis")
-    if total > SAMPLE:
-        note(drawn(f"  \u2026 and {total - SAMPLE:,} more"))
+    _more(total)
     if along:
         note(f"  and {', '.join(along)}")
+
+
+def _more(total: int) -> None:
+    if total > SAMPLE:
+        note(drawn(f"  \u2026 and {total - SAMPLE:,} more"))
 
 
 def _along(chat: Session, scope: Scope, ids: list[str] | None) -> list[str]:

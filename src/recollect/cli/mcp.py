@@ -28,7 +28,7 @@ def mcp(
             show_default=False,
         ),
     ] = None,
-    erasure: Annotated[bool, typer.Option("--erasure", help="Offer the tool that forgets, too.")] = False,
+    erasure: Annotated[bool, typer.Option("--erasure", help="Offer the tools that forget, too.")] = False,
     store: Where = None,
     user: User = None,
     session: Annotated[

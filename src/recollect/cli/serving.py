@@ -40,9 +40,11 @@ def serve(
         from recollect.server.app import serve as run
         from recollect.server.options import Options
 
-        if err.is_terminal:
-            note(f"Open {address(host, port)} in a browser; Ctrl-C ends it.")
-        run(Options.read(store=store, model=model), host, port, workers)
+        def begin() -> None:
+            if err.is_terminal:
+                note(f"Open {address(host, port)} in a browser; Ctrl-C ends it.")
+
+        run(Options.read(store=store, model=model), host, port, workers, begin)
 
 
 @keys.command("add")

@@ -252,11 +252,8 @@ def opened(where: str | None, must_exist: bool = True) -> Iterator[stores.Store]
     with telling_errors():
         url = address(where)
         if (file := _file(url)) is not None:
-            try:
+            with _reading(file):
                 _check(file, must_exist)
-            except OSError as error:
-                rights = "let this user read and write it and its folder, or name another with --store"
-                raise StoreUnavailable(f"{file} can't be read ({error.strerror}): {rights}") from None
             if where is None:
                 made_data_dir()
         with stores.open(url, index=variable(INDEX)[0]) as store:
@@ -264,9 +261,20 @@ def opened(where: str | None, must_exist: bool = True) -> Iterator[stores.Store]
 
 
 def begins(where: str | None) -> bool:
-    """Whether the store is a file that is not there yet, so that opening it makes one."""
-    file = _file(address(where))
-    return file is not None and not file.exists()
+    """Whether the store is a file that is not there yet, or empty, so that opening it makes one."""
+    if (file := _file(address(where))) is None:
+        return False
+    with _reading(file):
+        return not (file.exists() and (file.is_dir() or _start(file)))
+
+
+@contextmanager
+def _reading(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        rights = "let this user read and write it and its folder, or name another with --store"
+        raise StoreUnavailable(f"{file} can't be read ({error.strerror}): {rights}") from None
 
 
 def _file(url: str) -> Path | None:
@@ -283,7 +291,12 @@ def _check(file: Path, must_exist: bool) -> None:
             )
     elif file.is_dir():
         raise ConfigError(f"{file} is a folder, not a Recollect store: name a file with --store or RECOLLECT_STORE")
-    elif not _SQLITE.startswith(_start(file)):
+    elif not (start := _start(file)) and must_exist:
+        raise ConfigError(
+            f"{file} is empty: begin a store in it with `{again('add TEXT')}`, or name another with --store; "
+            f"if it was one, bring a backup back with `{again('restore FILE', 'store')}`"
+        )
+    elif not _SQLITE.startswith(start):
         raise ConfigError(
             f"{file} is not a Recollect store: name another file with --store; if it was one, it is damaged: "
             f"bring a backup back with `{again('restore FILE', 'store')}`"

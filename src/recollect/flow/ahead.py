@@ -14,6 +14,8 @@ from recollect.flow.days import DAY, DAYS, MONTH, MONTHS, NUMBER, WEEKDAY, WEEKD
 def ahead(text: str, said: date) -> tuple[int, int, date] | None:
     """Where a text names a future day, and that day; for a week or month, its last. It counts from the day it was said.
 
+    What is due before a week or month is due on the day before its first.
+
     A weekday is the next one after the day it was said, and a date without a year the next such date.
     """
     lower = text.lower()
@@ -46,8 +48,21 @@ def _month_end(year: int, month: int) -> date:
     return date(year, month, monthrange(year, month)[1])
 
 
-def _named_month(month: int, year: str | None, said: date) -> date:
-    return _month_end(int(year) if year else said.year + (month < said.month), month)
+def _month(match: re.Match[str], said: date) -> date:
+    end = _month_end(said.year, said.month + (match[1] == "next"))
+    return _due(match, said, end.replace(day=1), end)
+
+
+def _named_month(match: re.Match[str], said: date) -> date:
+    month = MONTHS[match[1]]
+    end = _month_end(int(match[2]) if match[2] else said.year + (month < said.month), month)
+    return _due(match, said, end.replace(day=1), end)
+
+
+def _due(match: re.Match[str], said: date, first: date, last: date) -> date:
+    """The last of these days; the day before the first if something is due before them, and it is not over yet."""
+    before = match[0].startswith("before ") and " end of " not in match[0]
+    return first - timedelta(days=1) if before and said < first else last
 
 
 def _later(match: re.Match[str], said: date) -> date:
@@ -58,8 +73,9 @@ def _later(match: re.Match[str], said: date) -> date:
     return end.replace(day=min(said.day, end.day))
 
 
-def _sunday(match: re.Match[str], said: date) -> date:
-    return said + timedelta(days=6 - said.weekday() + 7 * (match[1] == "next"))
+def _week(match: re.Match[str], said: date) -> date:
+    sunday = said + timedelta(days=6 - said.weekday() + 7 * (match[1] == "next"))
+    return _due(match, said, sunday - timedelta(days=6 if match[2] == "week" else 1), sunday)
 
 
 _UNTIL: Final = r"(?:(?:by|on|before|until|till|for|at|due)(?: the)? )?"
@@ -86,14 +102,11 @@ _FORMS: Final[tuple[tuple[str, Callable[[re.Match[str], date], date]], ...]] = (
         rf"\b{_UNTIL}(?:this |next |coming )?{WEEKDAY}{_PART}\b",
         lambda m, said: said + timedelta(days=(WEEKDAYS[m[1]] - said.weekday() - 1) % 7 + 1),
     ),
-    (rf"\b{_UNTIL}(?:the end of |end of |later )?(this|next|the) (?:week|weekend)\b", _sunday),
-    (
-        rf"\b{_UNTIL}(?:the end of |end of |later )?(this|next|the) month\b",
-        lambda m, said: _month_end(said.year, said.month + (m[1] == "next")),
-    ),
+    (rf"\b{_UNTIL}(?:the end of |end of |later )?(this|next|the) (week|weekend)\b", _week),
+    (rf"\b{_UNTIL}(?:the end of |end of |later )?(this|next|the) month\b", _month),
     (
         rf"\b(?:in|by|until|before|this|next|(?:(?:by|before|until|at) )?(?:the )?end of) {MONTH}\b(?:,? (\d{{4}})\b)?",
-        lambda m, said: _named_month(MONTHS[m[1]], m[2], said),
+        _named_month,
     ),
 )
 """Patterns, and what reads the day that one matches; the first that is a day counts."""

@@ -26,8 +26,14 @@ TITLES: Final = {
 SOURCED: Final = ("documents", "tools")
 """Sections in which every quotation begins with its origin."""
 
-_FENCE: Final = re.compile(r"<(?=/?memory\b)", re.IGNORECASE)
-_HEADING: Final = re.compile(rf"^(?=## (?:{'|'.join(TITLES.values())})[ \t\r]*$)", re.MULTILINE)
+_FENCE: Final = re.compile(r"<(?=\s{0,9}/?\s{0,9}memory\b)", re.IGNORECASE)
+_HEADING: Final = re.compile(
+    r"(?:^|(?<=[\r\v\f\x85\u2028\u2029]))"
+    rf"(?=[ \t]{{0,9}}##[ \t]{{1,9}}(?:{'|'.join(TITLES.values())})[ \t]{{0,9}}(?:$|[\r\v\f\x85\u2028\u2029]))",
+    re.MULTILINE | re.IGNORECASE,
+)
+_SOURCE: Final = re.compile(r"([\n\r\v\f\x85\u2028\u2029])(?=[ \t]{0,9}\[(?:document|web|tool) [^\]\n]{1,1000}\])")
+"""A further line of a quotation that could pass for the origin of another."""
 _BLOCK: Final = re.compile(f"(?:{OPEN}\n{re.escape(SAYS)}\n.*?{CLOSE}\n{{0,2}})+", re.DOTALL)
 
 
@@ -48,13 +54,15 @@ def block(taken: Mapping[str, Sequence[Candidate]], order: Iterable[str] = TITLE
 def quoted(candidate: Candidate) -> str:
     """A candidate's words as they stand in a prompt, after their origin if that was not a person.
 
-    Text that looks like the fence or a section's heading is escaped. Half surrogate pairs become question marks,
-    because clients fail at them.
+    Text that looks like the fence, a section's heading or another origin is escaped. Half surrogate pairs become
+    question marks, because clients fail at them.
     """
-    text = candidate.text if candidate.section not in SOURCED else f"[{candidate.origin}] {candidate.text}"
+    text = candidate.text
+    if candidate.section in SOURCED:
+        text = _SOURCE.sub(r"\1\\", f"[{candidate.origin}] {text}")
     if "<" in text:
         text = _FENCE.sub("&lt;", text)
-    if "## " in text:
+    if "##" in text:
         text = _HEADING.sub(r"\\", text)
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 

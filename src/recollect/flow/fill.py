@@ -1,9 +1,9 @@
 """Fill the sections of memory with what the layers offer, by priority, within a number of tokens.
 
-Each section has a cap; what it leaves unused goes to the next one. `memory_tokens` caps all sections together, except
-documents. The profile and facts that suit the question best come first, up to their share of the prompt. The rest of
-them gets what is left at the end; if the question asks for everything that is known, it comes before recalled turns.
-What the conversation shows is not quoted again, and nothing is quoted twice.
+Each section has a cap; what it leaves unused goes to the next one whose cap is not 0. `memory_tokens` caps all
+sections together, except documents. The profile and facts that suit the question best come first, up to their share of
+the prompt. The rest of them gets what is left at the end; if the question asks for everything that is known, it comes
+before recalled turns. What the conversation shows is not quoted again, and nothing is quoted twice.
 """
 
 from __future__ import annotations
@@ -125,12 +125,13 @@ class Fill:
             unused = 0
             for name in names:
                 cap, before = getattr(self.settings, f"{name}_tokens"), filled.spent[name]
-                share = room if cap is None else cap + unused - before
+                share = 0 if cap == 0 else room if cap is None else cap + unused - before
                 own = share if name == OUTSIDE_MEMORY else min(share, memory)
                 self._section(name, filled, _Limits(own, room - fences, top_k.get(name), rest), shown, first)
                 spent = filled.spent[name] - before
                 left = 0 if cap is None else max(0, share - spent)
-                unused = min(unused, left) if name == HANDS_ON_LEAST else left
+                if cap != 0:
+                    unused = min(unused, left) if name == HANDS_ON_LEAST else left
                 memory -= 0 if name == OUTSIDE_MEMORY else spent
         filled.lines.sort(key=lambda line: PRIORITY.index(line.section))
         filled.used += fences if filled.taken else 0
@@ -155,7 +156,8 @@ class Fill:
     def _first(self, shown: frozenset[str]) -> frozenset[Candidate]:
         """The profile and facts that come first: those that suit the question best, as many as fit in their share."""
         first, left = list[Candidate](), self.firm
-        offered = [one for name in FIRM for one in self._offered(name, self.firm, shown) if not one.out]
+        names = [name for name in FIRM if getattr(self.settings, f"{name}_tokens") != 0]
+        offered = [one for name in names for one in self._offered(name, self.firm, shown) if not one.out]
         for candidate in sorted(offered, key=lambda one: -one.score):
             opens = all(other.section != candidate.section for other in first)
             cost = self._cost(candidate) + opens * self._title(candidate.section)

@@ -36,6 +36,12 @@ MIN_WORDS: Final = 8
 _TELLING: Final = re.compile(r"\d|^\W*(?:not?|never|cannot|without)\b|n['\u2019]t\b")
 """Words that change what is said: numbers, and those that deny it."""
 _BLANK: Final = re.compile(r"\s")
+_LIKE_A_TURN: Final = re.compile(
+    r"([\n\r\v\f\x85\u2028\u2029])"
+    r"(?=[ \t]{0,9}(?:(?:user|assistant|system|tool): |\d{1,2} \w{3,9} \d{1,4}(?: \([^)\n]{1,40}\))?[ \t\r]*$))",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""A further line of a text that could pass for who says something next, or on which day."""
 _STEM_END: Final = re.compile(r"(?<=.)[ei]$")
 _MARKS: Final = ".,;:!?()\"'"
 """What may stand around a name."""
@@ -348,9 +354,14 @@ def _follows(line: _Line, before: _Line) -> bool:
 def _marked(passages: Sequence[Moment]) -> str:
     """Passages in a row, with a mark where their message has more."""
     before, after = passages[0].order[1] > 0, passages[-1].goes_on
-    return f"{CUT * before} {''.join(one.text for one in passages).strip()} {CUT * after}".strip()
+    return _own(f"{CUT * before} {''.join(one.text for one in passages).strip()} {CUT * after}".strip())
+
+
+def _own(text: str) -> str:
+    """The text, with escapes where it would pass for another turn: whoever said it said all of it."""
+    return _LIKE_A_TURN.sub(r"\1\\", text)
 
 
 def turn_line(moment: Moment) -> str:
     """Who said what."""
-    return f"{moment.speaker}: {_marked([moment]) if moment.order[1] or moment.goes_on else moment.text}"
+    return f"{moment.speaker}: {_marked([moment]) if moment.order[1] or moment.goes_on else _own(moment.text)}"

@@ -224,12 +224,13 @@ def _around(turns: Turns, near: Numbers, at: Places, alone: float) -> Numbers:
 
 
 def aligned(old: Near, new: Near) -> Near:
-    """Another model's cosines on the scale of this one's: median to median, best to best."""
+    """Another model's cosines on the scale of this one's: median to median, best to best where that is another."""
     places, cosines = old
     if not len(places) or not len(new[0]):
         return old
     middle, wanted = median(cosines), median(new[1])
-    stretch = (float(new[1].max()) - wanted) / max(float(cosines.max()) - middle, 1e-6)
+    spread = float(cosines.max()) - middle
+    stretch = (float(new[1].max()) - wanted) / spread if spread > 0.001 else 1.0
     return places, wanted + (cosines - middle) * stretch
 
 

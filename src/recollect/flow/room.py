@@ -126,10 +126,12 @@ class Room:
             return view
         wide = self._leaving(math.ceil(self._tokens("question") / STEP) * STEP)
         low, most = (roomy.budget or 0) * roomy.low_water, wide.budget or 0
+        # turns that left while the last result was whole may be few tokens beside what is shown of it
+        missing = min(low, view.shown.tokens) < newest.tokens
         for turns, hopeful, whole in (
             (firm, low < newest.came <= most, True),
             (roomy.min_turns, newest.cut, True),
-            (firm, low < newest.tokens <= most, False),
+            (firm, missing and newest.tokens <= most, False),
         ):
             if hopeful:
                 with suppress(BudgetTooSmall):
@@ -142,9 +144,10 @@ class Room:
         """The limits of a window that leaves `free` tokens of the prompt to others."""
         settings, budget = self.settings, self._prompt - free
         tokens, turns = _most(settings)
+        messages = settings.conversation_window if settings.context_budget is None else None
         return Limits(
             budget if tokens is None else min(budget, tokens),
-            settings.conversation_window if settings.context_budget is None else None,
+            max(1, messages - ("question" in self.given)) if messages else None,
             turns,
             settings.low_water,
             settings.min_turns,
@@ -194,7 +197,7 @@ def beside(system: Sequence[Message], count: Callable[[Message], int], budget: i
     room = budget - sum(line.shown for line in given)
     try:
         if room <= 0:
-            raise BudgetTooSmall(0, room)
+            raise BudgetTooSmall(1, room)
         yield room
     except BudgetTooSmall as error:
         raise BudgetTooSmall(error.needed + budget - room, budget, [*given, *error.ledger], error.overhead) from None

@@ -12,6 +12,7 @@ Span: TypeAlias = tuple[int, int]
 _END: Final = re.compile(
     r"(?<![.!?\u2026])[.!?\u2026]+[\"'\u201d\u2019)\]*_]*(?=\s)"
     r"|[\u3002\uff01\uff1f]+[\"'\u201d\u2019\u300d\u300f\uff09]*"
+    r"|(?<=\}),(?=\s*\{)"
     r"|\n"
 )
 _BLANKS: Final = re.compile(r"\s*")

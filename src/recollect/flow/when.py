@@ -88,8 +88,7 @@ def _around(match: re.Match[str], asked: date) -> Iterator[Period]:
 def _slashes(match: re.Match[str], asked: date) -> Iterator[Period]:
     """Month and day, or day and month: each that is a day."""
     for month, day in dict.fromkeys(((match[1], match[2]), (match[2], match[1]))):
-        if 1 <= int(month) <= 12:
-            yield from _day(day, int(month), match[3], asked)
+        yield from _day(day, int(month), match[3], asked)
 
 
 def _beside(match: re.Match[str], asked: date) -> Iterator[Period]:
@@ -121,7 +120,7 @@ def _months(match: re.Match[str], asked: date) -> Iterator[Period]:
     """From one month to another, which is in the next year where it is no later in its own."""
     first, last, year = MONTHS[match[1]], MONTHS[match[2]], match[3]
     for end in _month_of(last, year, asked):
-        of = date.fromordinal(end[1]).year - (first > last)
+        of = date.fromordinal(end[1]).year - (first >= last)
         yield from ((begin[0], end[1]) for begin in _whole_month(first, of))
 
 

@@ -180,7 +180,7 @@ class Window:
         changed = {i: edit for i, edit in self._edits.items() if edits.get(i) is not edit}
         for index in sorted({*gone, *changed}):
             message, edit = self._messages[index], changed.get(index, OLDEST)
-            verdict: Verdict = "shortened" if edit.message and index not in gone else "dropped"
+            verdict: Verdict = "shortened" if edit.message else "dropped"
             yield Entry(index, message.id, message.role, self._counts[index], edit.tokens, verdict, edit.rule)
             self._messages[index] = edit.message or FORGOTTEN
             self._counts[index] = edit.tokens

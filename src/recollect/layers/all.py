@@ -57,7 +57,13 @@ class Layers:
             ),
             Summary(store, count, every=settings.summary_every_messages, max_tokens=settings.summary_tokens),
             Documents(store, count, embedder, reranker, settings),
-            Tools(store, count, search, days=settings.tools_days, most=settings.tools_top_k),
+            Tools(
+                store,
+                count,
+                None if settings.tools_tokens == 0 else search,
+                days=settings.tools_days,
+                most=settings.tools_top_k,
+            ),
         )
 
     def jobs(self, settings: Settings) -> list[Job]:

@@ -57,7 +57,8 @@ def exported(layers: Layers, record: Record) -> tuple[str, Plain] | None:
             case semantic.KIND if not record.sources:
                 return "fact", {**_record(record), "value": semantic.portable(record)}
     except (LookupError, TypeError, AttributeError) as error:
-        log.warning("%s %r is left out of the export, it can't be read: %r", record.kind, record.key, error)
+        problem = type(error).__name__
+        log.warning("%s %s is left out of the export, it can't be read: %s", record.kind, record.id, problem)
     return None
 
 

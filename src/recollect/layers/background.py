@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Final, TypeAlias
 
-from recollect.errors import Conflict, ModelError, RecollectError, StoreUnavailable
+from recollect.errors import Conflict, DiskFull, ModelError, RecollectError, StoreUnavailable
 from recollect.layers.marks import Gone
 from recollect.layers.semantic import LAYER as FACTS
 from recollect.store import Job, Store
@@ -45,6 +45,7 @@ class Background:
     _work: threading.Event = field(default_factory=threading.Event)
     _stop: threading.Event = field(default_factory=threading.Event)
     _is_away: bool = False
+    _failed: tuple[Job, str] | None = None
     _thread: threading.Thread = field(init=False)
 
     def __post_init__(self) -> None:
@@ -65,6 +66,7 @@ class Background:
         """Do all work that is due, and wait for work in progress; returns how many things were learned."""
         learned = 0
         with self._busy:
+            self._tell_failed()
             while not self._stop.is_set() and (job := self._claim() or (self.refill() and self._claim())):
                 learned += self._do(job)
             if self._is_away:
@@ -88,10 +90,10 @@ class Background:
             return learned
         except Conflict:
             return 0
-        except StoreUnavailable as error:
+        except (StoreUnavailable, DiskFull) as error:
             if self._stop.is_set():
                 raise  # the store was closed meanwhile
-            self._fail(job, error)  # raises as well if the store is away, which is told once
+            self._fail(job, error)  # raises as well while the store takes nothing, which is told once
             log.warning("the job %r failed and will be tried again: %s", job.kind, error)
             return 0
         except Exception as error:  # a layer or a user's own model may raise anything; the job is attempted again later
@@ -102,13 +104,26 @@ class Background:
 
     def _fail(self, job: Job, error: Exception) -> None:
         self.telemetry.count("recollect_job_failures_total")
-        self.store.jobs.fail(job, type(error).__name__)  # not its text: that may quote a message erased later
+        self._failed = job, type(error).__name__  # not its text: that may quote a message erased later
+        self._tell_failed()
+
+    def _tell_failed(self) -> None:
+        """Have the store note which job failed; later where it takes nothing now, as a lease may take long to end."""
+        failed, self._failed = self._failed, None
+        try:
+            if failed:
+                self.store.jobs.fail(*failed)
+        except (StoreUnavailable, DiskFull):
+            self._failed = failed
+            raise
+        except Conflict:
+            pass  # the lease ended: the job is another worker's
 
     def _run(self) -> None:
         while not self._stop.is_set():
             try:
                 self.drain()
-            except StoreUnavailable as error:
+            except (StoreUnavailable, DiskFull) as error:
                 if self._stop.is_set():
                     return
                 if not self._is_away:

@@ -151,6 +151,7 @@ class Documents:
                 raise NotFound(f"there is no document {name!r}; the documents are: {there_are or 'none'}")
             self.store.index.delete(scope, CHUNK, list(current.value["chunks"]))
             self.store.records.delete(scope, [record.id for record in versions])
+            self.store.log.erase(scope, [])
         return _document(current)
 
     def forget(self) -> None:

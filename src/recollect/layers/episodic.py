@@ -161,6 +161,7 @@ class Episodic:
         # the ranking goes no further than `as_of`
         where = asked.where if asked.where.as_of is None else replace(asked.where, as_of=None)
         everything = where == ANY
+        anew = False
         while True:
             if chosen and chosen.all:
                 ranking, chosen, size = ranking.within(chosen.sessions), None, first + SPARE
@@ -171,8 +172,8 @@ class Episodic:
                 return
             entries = there(self.store, asked.within, dict.fromkeys(places.values()))
             gone = [place for place, id in places.items() if id not in entries]
-            if self._forget_erased(columns, gone) and not read:
-                ranking = self.ranker.rank(asked, ranking.matching)
+            if self._forget_erased(columns, gone) and not read and not anew:
+                ranking, anew = self.ranker.rank(asked, ranking.matching), True  # once: a damaged index lacks it again
                 columns = ranking.columns
                 continue
             for place, id in places.items():
@@ -213,7 +214,8 @@ def _moment(entry: Entry, points: float, span: Span | None) -> Moment:
     at, text = message.at or EPOCH, message.text
     start, end = span or (0, len(text))
     order, goes_on = (entry.seq, start), end < len(text)
-    return Moment(message.id, session, order, at, speaker_of(message), text[start:end], points, goes_on)
+    speaker = " ".join(speaker_of(message).split()) or message.role  # on one line, whatever the name
+    return Moment(message.id, session, order, at, speaker, text[start:end], points, goes_on)
 
 
 @dataclass(slots=True)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import codecs
 import re
+import time
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from recollect.errors import ConfigError, MissingExtra
 from recollect.flow.html import html_text
+
+if TYPE_CHECKING:
+    from pypdf import PageObject
 
 NEW_PAGE: Final = "\f"
 WEB: Final = (".html", ".htm", ".xhtml")
@@ -16,6 +20,11 @@ ENDINGS: Final = (".md", ".markdown", ".txt", ".pdf", *WEB)
 _DECLARED: Final = re.compile(rb"<(?:meta|\?xml)\b[^>]*?\b(?:charset|encoding)\s*=\s*[\"']?\s*([\w-]+)", re.IGNORECASE)
 LOOKED_AT: Final = 4_096
 """How many bytes at the beginning of a web page are searched for its encoding."""
+PDF_SECONDS: Final = 30.0
+"""The most seconds of the processor's time that reading a PDF may take, and again for each megabyte of it.
+
+A few kilobytes can name the same page, or the same part of one, a million times.
+"""
 _READ_AS: Final = {
     "ascii": "cp1252", "iso8859-1": "cp1252", "gb2312": "gb18030", "shift_jis": "cp932", "euc_kr": "cp949",
     "utf-16": "utf-8",
@@ -69,10 +78,20 @@ def _pdf(path: Path) -> str:
         from pypdf.errors import DependencyError
     except ImportError as error:
         raise MissingExtra("pypdf", "pdf", "reading a PDF") from error
+    until = time.thread_time() + PDF_SECONDS * (1 + path.stat().st_size / 1_000_000)
+
+    def check_time(*_: object) -> None:
+        if time.thread_time() > until:
+            raise TimeoutError("it takes too long")
+
+    def words(page: PageObject) -> str:
+        check_time()
+        return page.extract_text(visitor_operand_before=check_time)
+
     try:
         reader = PdfReader(path)
         locked = reader.is_encrypted and not reader.decrypt("")
-        text = "" if locked else NEW_PAGE.join(f"{page.extract_text()}\n" for page in reader.pages)
+        text = "" if locked else NEW_PAGE.join(f"{words(page)}\n" for page in reader.pages)
     except DependencyError as error:  # pypdf leaves it to others to decrypt
         what = f"{path} is encrypted, and reading it takes one more package ({error})"
         raise ConfigError(f"{what}: pip install cryptography, or save the file without encryption") from error

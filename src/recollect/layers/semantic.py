@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from hashlib import sha256
 from typing import Any, Final
 
 from recollect.answers import FACT_TYPES, Candidate, Fact, FactOrigin, FactType
-from recollect.errors import ConfigError, InvalidTranscript
+from recollect.arguments import meant as similar
+from recollect.errors import ConfigError, InvalidTranscript, NotFound
 from recollect.flow.facts import Found, Statement, amended, extract, known, noted
 from recollect.flow.facts.corrections import meant
-from recollect.flow.facts.known import opposite
-from recollect.flow.facts.people import CALLED
+from recollect.flow.facts.known import Knowing, opposite
+from recollect.flow.facts.people import ABOUT, CALLED, is_someone
 from recollect.flow.facts.phrases import slug
 from recollect.flow.facts.tell import HOLDS_SEVERAL, Told
 from recollect.layers.marks import check_there, read_to, retry_when_gone, said_before, set_read_to
@@ -42,8 +43,12 @@ NOTED_VIA: Final = "mcp"
 """The `via` in the metadata of notes that a model took for a user; they may call the writer "the user"."""
 ORIGINS: Final[dict[FactOrigin, str]] = {"user": "user", "note": "a model's note", "import": "another memory"}
 """Whose words a fact is in, as a receipt puts it."""
-SAID: Final = frozenset({"type", "value", "at", "order", "session", "ended", "then", "imported"})
+STATED: Final = ("user", "import")
+"""The origins of facts that were not learned from a message: set by hand, or taken from another memory."""
+SAID: Final = frozenset({"type", "value", "at", "order", "session", "speaker", "ended", "then", "imported", "says"})
 """The fields that hold what a fact says; the others say where in a message it was found."""
+PLACE: Final = ("at", "order", "position", "n", "session")
+"""The fields that say when and where something was said."""
 
 
 @dataclass(slots=True, eq=False)
@@ -129,6 +134,32 @@ class Semantic:
         self.store.records.put(user.owner, [Record(KIND, key, body, 1.0, "user", "user") for key in keys])
         return next((fact for fact in self.facts(user) if fact.key == keys[0]), None)
 
+    def under(self, user: Scope, key: str) -> list[Fact]:
+        """Everything ever known under a key, oldest first; for a person or pet, also what was known about them."""
+        return _under(self._stated(user.owner), key)
+
+    def erase(self, user: Scope, key: str) -> list[Fact]:
+        """Erase what `under` returns for good, and return it. What it had ended stays ended. Raises NotFound."""
+        user = user.owner
+        with self.store.transaction(user):
+            stated = self._anew(user)
+            gone = _under(stated, key)
+            names = {fact.value.casefold() for fact in gone if fact.key == key and is_someone(key)}
+            called = tuple(f"{CALLED}:{name}:" for name in names)
+            own = stated.voices.own(stated.statements)
+            told = Knowing().telling(own, _keys(key), called)
+            if not told:
+                hint = similar(key, {one.key for one in own}, "list the facts to see their keys")
+                raise NotFound(f"nothing was ever known about {user.user} under {key!r}: {hint}; nothing was erased")
+            others = {one.id for one in stated.statements if one.key in _keys(key)}.difference(one.id for one in own)
+            told |= {id: [] for id in others}  # they would count once the messages of all others there are erased
+            found = self.store.records.get(user, list(told))
+            self.store.records.delete(user, list(told))
+            self.store.records.put(user, [_end(one, fact) for one in found for fact in told[one.id]])
+            self.store.log.erase(user, [])
+        self.forget(user)
+        return gone
+
     def restore(self, user: Scope, fact: Record) -> bool:
         """Keep a fact of another store; returns whether it is new here. Raises InvalidTranscript if it is malformed."""
         _check(fact)
@@ -154,16 +185,27 @@ class Semantic:
             self.hits, self.misses = self.hits + (not fresh), self.misses + fresh
         return list(_candidates(kept.told(question, at, until, self.most), kept.known_at(until).rests))
 
-    def spared(self, scope: Scope, ids: Sequence[str] | None) -> list[Record]:
-        """The facts to put back after erasing messages: those from other sessions, which may use the same ids."""
+    def spared(
+        self, scope: Scope, ids: Sequence[str] | None, *, anew: bool = False
+    ) -> tuple[list[Record], list[Record]]:
+        """The facts to put back after erasing messages, and those that must go too although they cite none of them.
+
+        Put back are those from other sessions, which may use the same ids. With a whole session go those whose messages
+        retention has erased. A transaction must have all facts read `anew`.
+        """
         if scope.session is None:
-            return []
-        statements = self._stated(scope.owner).statements
+            return [], []
+        statements = (self._anew if anew else self._stated)(scope.owner).statements
         cited = {id for one in statements if one.session != scope.session for id in one.sources}
         named = cited if ids is None else cited.intersection(ids)
         erased = {entry.message.id for entry in self.store.log.get(scope, sorted(named))}
         spared = [one.id for one in statements if one.session != scope.session and erased.intersection(one.sources)]
-        return [fact for fact in self.store.records.get(scope.owner, spared) if fact.scope == scope.owner]
+        left = [one.id for one in statements if one.session == scope.session and not one.sources and ids is None]
+        found = {record.id: record for record in self.store.records.get(scope.owner, [*spared, *left])}
+        return (
+            [found[id] for id in spared if id in found and found[id].scope == scope.owner],
+            [found[id] for id in left if id in found and found[id].origin not in STATED],
+        )
 
     def forget(self, scope: Scope) -> None:
         """Drop what is cached of a scope, because messages in it were erased."""
@@ -221,12 +263,18 @@ class Semantic:
         return self._read(user), True  # some were erased by another process, or a backup was restored
 
     def _read(self, user: Scope) -> Stated:
-        kept, erasures = Stated(), self._erasures
-        self._take(kept, user)
+        erasures = self._erasures
+        kept = self._anew(user)
         with self._lock:
             if erasures == self._erasures:  # else it may hold what was erased meanwhile
                 self._users[user] = kept
         return kept
+
+    def _anew(self, user: Scope) -> Stated:
+        """What a user stated, for a transaction: whoever brings the cached ones up to date may wait for that to end."""
+        stated = Stated()
+        self._take(stated, user)
+        return stated
 
     def _holds_all(self, kept: Stated, user: Scope) -> bool:
         """Whether what is cached is everything that the store has about a user."""
@@ -269,10 +317,31 @@ def record_of(entry: Entry, found: Found, n: int, origin: str = "rules", beside:
         "start": found.span[0],
         "end": found.span[1],
         "ended": found.ended,
-    } | ({"then": found.then} if found.then else {})
+    }
+    body |= {name: text for name, text in (("then", found.then), ("speaker", _name(message))) if text}
     sources, trust = (message.id, *beside), "note" if _is_note(message) else "user"
     fields = (KIND, found.key, body, found.confidence, origin, trust, sources, found.valid_from, found.valid_to)
     return Record(*fields, id=sha256(repr(fields).encode("utf-8", "backslashreplace")).hexdigest()[:32])
+
+
+def _name(message: Message) -> str:
+    return " ".join((message.name or "").casefold().split())
+
+
+def _keys(key: str) -> tuple[str, ...]:
+    """The key; for a person or pet, also the keys of what is known about them."""
+    return (key, *(f"{key}:{about}" for about in sorted(ABOUT))) if is_someone(key) else (key,)
+
+
+def _under(stated: Stated, key: str) -> list[Fact]:
+    return [fact for one in _keys(key) for fact in stated.known.of(one)]
+
+
+def _end(said: Record, fact: Fact) -> Record:
+    """A record that ends a fact like an erased statement did. It cites the same messages and does not say why."""
+    place = {name: said.value[name] for name in PLACE if name in said.value}
+    body = {**place, "type": fact.type, "value": "", "ended": True}
+    return replace(said, key=fact.key, value=body, valid_to=None, id="")
 
 
 def portable(fact: Record) -> dict[str, Any]:
@@ -282,11 +351,17 @@ def portable(fact: Record) -> dict[str, Any]:
 
 def _check(fact: Record) -> None:
     body = fact.value
-    texts = all(isinstance(text, str) for text in (body["value"], body["session"], body.get("then", "")))
+    said = (body["value"], body["session"], body.get("then", ""), body.get("speaker", ""))
+    texts = all(isinstance(text, str) for text in said) and _are_pairs(body.get("says", ()))
     times = all(datetime.fromisoformat(body[name]).tzinfo for name in ("at", "order"))
     known = body["type"] in FACT_TYPES and isinstance(body["ended"], bool) and body.keys() <= SAID
     if not (texts and times and known and (body["ended"] or body["value"].strip())):
         raise InvalidTranscript(f"{fact.key} is not a fact that a user can have stated")
+
+
+def _are_pairs(says: object) -> bool:
+    pairs = says if isinstance(says, list | tuple) else [None]
+    return all(isinstance(pair, list | tuple) and [type(text) for text in pair] == [str, str] for pair in pairs)
 
 
 def _statement(record: Record) -> Statement:
@@ -309,6 +384,8 @@ def _statement(record: Record) -> Statement:
         body["ended"],
         body.get("then", ""),
         next((one for one in ORIGINS if one == record.trust), "user"),
+        body.get("speaker", ""),
+        tuple((key, value) for key, value in body.get("says", ())),
     )
 
 

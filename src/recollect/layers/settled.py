@@ -93,8 +93,11 @@ class Settled:
                 del self._kept[key]
 
     def _still_there(self, owner: Scope, offers: Offers) -> bool:
-        """Whether everything that these offers quote still exists: another process may have erased some."""
-        quoted = [one for offer in offers.values() for one in offer if not one.out]
+        """Whether all that these offers quote still exists: another process may have erased some.
+
+        That is so of what was left out, too, since the receipt quotes it.
+        """
+        quoted = [one for offer in offers.values() for one in offer]
         chunks = list({id for one in quoted if one.section == "documents" for id in one.sources})
         cited = {place for one in quoted if one.section != "documents" for place in one.cites("")}
         records = list({id for one in quoted for id in one.records})

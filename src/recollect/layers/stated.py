@@ -11,7 +11,7 @@ from typing import Final
 from recollect.answers import Fact
 from recollect.flow.facts import Known, Statement, known
 from recollect.flow.facts.asked import wanted
-from recollect.flow.facts.known import Knowing, order_of
+from recollect.flow.facts.known import Knowing, Voices, order_of
 from recollect.flow.facts.tell import Told, asked_by, tell
 from recollect.store.words import query_words, words
 
@@ -30,6 +30,7 @@ class Stated:
     stated: list[tuple[Statement, datetime | None]] = field(default_factory=list)  # as stored, and when
     newest: datetime = _LONG_AGO  # when the last of them was said
     statements: list[Statement] = field(default_factory=list)  # in the order in which they count
+    voices: Voices = field(default_factory=Voices)
     knowing: Knowing = field(default_factory=Knowing)
     known: Known = field(default_factory=Known)
     words: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict)  # of a fact, by its key and value
@@ -41,12 +42,13 @@ class Stated:
         more, in_step = _in_order(new), self.newest <= kept_at  # else a clock was ahead, and known ones may be re-dated
         self.stated += new
         self.newest = max(self.newest, *(said.order[0] for said, _ in new))
-        if in_step and self.statements and order_of(self.statements[-1]) < order_of(more[0]):
+        several = self.voices.hear(more)
+        if in_step and not several and self.statements and order_of(self.statements[-1]) < order_of(more[0]):
             self.statements = [*self.statements, *more]  # a new list: others may be reading the old one
         else:
             self.knowing, self.statements = Knowing(), _in_order(self.stated)
             more = self.statements
-        self.known = self.knowing.with_more(more)
+        self.known = self.knowing.with_more(self.voices.own(more))
 
     def words_of(self, fact: Fact) -> frozenset[str]:
         """The words of the questions that a fact answers."""

@@ -16,7 +16,7 @@ from recollect.answers import Candidate
 from recollect.flow.days import written
 from recollect.flow.summarise import Said, Sentence, fold, pick, render
 from recollect.layers.columns import ASSISTANTS, speaker_of
-from recollect.layers.marks import check_there, drop_citing, read_to, retry_when_gone, set_read_to
+from recollect.layers.marks import Gone, check_there, drop_citing, read_to, retry_when_gone, set_read_to
 from recollect.llm.recall import echoes
 from recollect.recent import Recent
 from recollect.settings import DEFAULTS
@@ -70,7 +70,7 @@ class Summary:
         if before is not None and (known := self._kept.get(key)) is not None:
             return list(known)
         entries = self.store.log.read(scope, after=end, until=first_seq - 1)
-        found = self._candidates(scope, first_seq, end, record, entries)
+        found = self._candidates(scope, first_seq, record, entries)
         if before is not None:
             self._kept[key] = found
         return list(found)
@@ -110,14 +110,12 @@ class Summary:
         newest = self.store.log.read(scope, limit=1, reverse=True)
         return newest[0].seq if newest else 0
 
-    def _candidates(
-        self, scope: Scope, first_seq: int, end: int, record: Record | None, entries: list[Entry]
-    ) -> list[Candidate]:
+    def _candidates(self, scope: Scope, first_seq: int, record: Record | None, entries: list[Entry]) -> list[Candidate]:
         lead = str(record.value.get("text", "")) if record else ""
         if lead and self.count(lead) <= self.max_tokens:
-            found = self._folded([], entries, end, lambda text: self.count(f"{lead}\n{text}"))
+            found = self._folded([], entries, lambda text: self.count(f"{lead}\n{text}"))
         else:
-            lead, found = "", self._folded(_sentences(record), entries, end, self.count)
+            lead, found = "", self._folded(_sentences(record), entries, self.count)
         told = "\n".join(filter(None, (lead, render(found))))
         cited = record.sources if record and lead else ()
         sources = tuple(dict.fromkeys((*cited, *(sentence.id for sentence in found))))
@@ -125,13 +123,11 @@ class Summary:
         sessions = (scope.session or "",) * len(sources)
         return [Candidate(KIND, told, 1.0, origin, sources, sessions=sessions)] if told else []
 
-    def _folded(
-        self, before: list[Sentence], entries: Sequence[Entry], after: int, count: Callable[[str], int]
-    ) -> list[Sentence]:
+    def _folded(self, before: list[Sentence], entries: Sequence[Entry], count: Callable[[str], int]) -> list[Sentence]:
         """Fold entries into the sentences `before`, block by block: how many are folded at once makes no difference."""
         blocks: dict[int, list[Said]] = {}
         for entry in entries:
-            blocks.setdefault((entry.seq - after - 1) // self.every, []).append(_said(entry))
+            blocks.setdefault((entry.seq - 1) // self.every, []).append(_said(entry))
         for said in blocks.values():
             before = fold(before, said, self.max_tokens, count, telling)
         return before if count(render(before)) <= self.max_tokens else pick(before, self.max_tokens, count, telling)
@@ -160,7 +156,7 @@ class Summary:
         return 0, None
 
     def _fold(self, scope: Scope, job: Job | None) -> int:
-        """Fold blocks, starting over if messages are erased meanwhile; returns how many."""
+        """Fold blocks, starting over if messages are erased or others fold them meanwhile; returns how many."""
         return retry_when_gone(partial(self._fold_once, scope, job), partial(drop_citing, self.store, scope, KIND))
 
     def _fold_once(self, scope: Scope, job: Job | None) -> int:
@@ -171,9 +167,11 @@ class Summary:
         for start in range(end, until, self.every):
             entries = self.store.log.read(scope, after=start, until=start + self.every)
             newest = max([newest, *(entry.position for entry in entries[-1:])])
-            rolling = self._folded(rolling, entries, start, self.count)
+            rolling = self._folded(rolling, entries, self.count)
             made.append((self._record(start + self.every, rolling), self._item(start + self.every, entries)))
-        with self.store.transaction():
+        with self.store.transaction(scope):
+            if made and self._standing(scope, until, None)[0] > end:
+                raise Gone(frozenset())  # someone else was faster, and may have folded what is left after an erasure
             if made:
                 self._put(scope, made, newest)
                 set_read_to(self.store, scope, self._mark, until)
@@ -205,7 +203,7 @@ class Summary:
 
     def _item(self, seq: int, entries: Sequence[Entry]) -> Item:
         """The index item by which a block is found: it has the block's own sentences."""
-        block = self._folded([], entries, seq - self.every, self.count)
+        block = self._folded([], entries, self.count)
         sources = tuple(dict.fromkeys(sentence.id for sentence in block))
         at = entries[-1].message.at if entries else None
         return Item(KIND, self._key(seq), render(block), at=at, sources=sources)

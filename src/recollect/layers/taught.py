@@ -162,7 +162,7 @@ class Taught:
                 self._reword(scope, record, text, shown)
             self.store.jobs.finish(job)
         if problem:
-            log.info("the model's summary of %s is not used: %s", scope.session, problem)
+            log.info("the model's summary of a conversation is not used: %s", problem)
         return int(problem is None)
 
     def _reword(self, scope: Scope, record: Record, text: str, shown: Iterable[str]) -> None:
@@ -228,7 +228,7 @@ class Taught:
             self.ledger.add(tenant, tries * sent, tries)
             if not isinstance(error, BadReply) or error.passing:
                 raise
-            log.warning("the model's answer is not used: %s", error)
+            log.warning("the model's answer is not used: it does not fit what it was asked for")
             return None
         used = (reply.usage.prompt or sent) + (reply.usage.completion or self.count(reply.text))
         self.ledger.add(tenant, used + (reply.tries - 1) * sent, reply.tries)
@@ -245,7 +245,7 @@ def _fitting(ask: Callable[[Sequence[Entry]], T], entries: Sequence[Entry]) -> t
         try:
             return asked, ask(asked)
         except ContextOverflow as error:
-            log.warning("%d messages are too many for the model: %s", len(asked), error)
+            log.warning("%d messages are too many for the model; its limit: %s", len(asked), error.limit or "not told")
             if len(asked) == 1:
                 break
             asked = asked[: max(1, len(asked) // 4)]

@@ -163,7 +163,7 @@ class Tools:
                 self._put(scope, found, at, asked)
                 check_there(self.store, scope, () if id is None else (id,))
         except Exception as error:  # a user's own search may raise anything
-            log.warning("the web search failed this time: %s", error)
+            log.warning("the web search failed this time: %s", type(error).__name__)  # its words may hold the question
 
     def _put(self, scope: Scope, found: Sequence[Excerpt], at: datetime, asked: str) -> bool:
         """Keep excerpts; returns whether any of them is new."""

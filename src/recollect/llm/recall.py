@@ -260,14 +260,19 @@ def _quoted(line: Line, asked: Set[str] = frozenset()) -> tuple[str, str]:
 
 
 def _due(question: str, facts: Sequence[Fact], at: datetime) -> list[Fact]:
-    """The facts. If the question names a future day, plans are included only if due on it, or in its week or month."""
+    """The facts. If the question names a future day, plans are included only if due on it, or in its week or month.
+
+    If it asks for what is due by or before it, plans for each day until then are.
+    """
     text = _FOR_MONTH.sub("in ", question[:MAX_QUESTION])
     named = ahead(text, at.date())
     if named is None:
         return list(facts)
     first = last = named[2]
     said = text[named[0] : named[1]].lower()
-    if "week" in said:
+    if said.startswith(("before ", "by ")):
+        first = at.date()
+    elif "week" in said:
         first -= timedelta(days=1 if "weekend" in said else 6)
     elif _MONTH.match(said):
         first = first.replace(day=1)
@@ -292,44 +297,56 @@ def _talked(question: str, lines: Sequence[Line], at: datetime) -> list[Line]:
 def _sharing(
     question: str, telling: set[str], lines: Sequence[Line], facts: Sequence[Fact], want: Wanted
 ) -> list[tuple[str, str]]:
-    """The facts and lines that share words with the question, mostly rare ones, in their order, with their headings.
-
-    The same question asked earlier is no answer, unless it was answered. Other questions are used only if there is
-    nothing else, or if they were answered and share more words than what was told.
-    """
+    """The facts and lines that share words with the question, mostly rare ones, in their order, with their headings."""
     if telling <= _ALL_COMMON:
         return []
-    if _OF_SOMEONE.search(question):
-        facts = [fact for fact in facts if someone(fact)]
-    if want.about:
-        facts = [fact for fact in facts if someone(fact) not in want.people]
+    facts, lines = _that_may_answer(question, lines, facts, want)
     of_me = _OF_ME.search(question) is not None and not _OF_THE_PAST.search(question)
-    quotable = [line for line in lines if line.heading not in FACTS]
-    others = [line for n, line in enumerate(quotable) if not _is_same(question, line.words) or reply_to(quotable, n)]
-    if want.keys and not want.of_another:
-        facts = [fact for fact in facts if not someone(fact)]
-        others = [line for line in others if not _only_of_others(line.words, want.keys)]
     sources = [_Source(_words(_asked_by(fact, want, of_me)), fact) for fact in facts]
-    sources += [_Source(_words(line.words), None, n, line.text.endswith("?")) for n, line in enumerate(others)]
+    sources += [_Source(_words(line.words), None, n, line.text.endswith("?")) for n, line in enumerate(lines)]
     places = Counter(word for source in sources for word in source.words)
     looked_for = {
         word if word in places or len(word) < 5 else stands_for(word, sorted(places)) for word in _same(telling)
     }
     if names := _words(" ".join(want.names)):
-        about = said_of(others, names, _words)
+        about = said_of(lines, names, _words)
         sources = [one for one in sources if names & one.words or (not one.fact and about[one.place])]
         if any(not one.fact for one in sources):  # "Mila is your daughter" says nothing of her school
             sources = [one for one in sources if not one.fact or (looked_for - names) & one.words]
     found = [(worth, one) for one in sources if (worth := fsum(1 / places[word] for word in looked_for & one.words))]
+    kept = _worth_most(found, lines)
+    return list(dict.fromkeys(told for one in kept for told in _with_reply(question, one, looked_for, lines)))
+
+
+def _that_may_answer(
+    question: str, lines: Sequence[Line], facts: Sequence[Fact], want: Wanted
+) -> tuple[Sequence[Fact], Sequence[Line]]:
+    """The facts and lines about those whom the question is about; not the same question, unless it was answered."""
+    if _OF_SOMEONE.search(question):
+        facts = [fact for fact in facts if someone(fact)]
+    if want.about:
+        facts = [fact for fact in facts if someone(fact) not in want.people]
+    quotable = [line for line in lines if line.heading not in FACTS]
+    others = [line for n, line in enumerate(quotable) if not _is_same(question, line.words) or reply_to(quotable, n)]
+    if want.keys and not want.of_another:
+        facts = [fact for fact in facts if not someone(fact)]
+        others = [line for line in others if not _only_of_others(line.words, want.keys)]
+    return facts, others
+
+
+def _worth_most(found: Sequence[tuple[float, _Source]], lines: Sequence[Line]) -> list[_Source]:
+    """Those worth at least half of the best, in their order, `MOST` at most.
+
+    Questions are used only if there is nothing else, or if they were answered and are worth more than what was told.
+    """
     told = max((worth for worth, one in found if not one.asks), default=0.0)
     found = [
         (worth, one)
         for worth, one in found
-        if not one.asks or (worth > told and (not told or reply_to(others, one.place)))
+        if not one.asks or (worth > told and (not told or reply_to(lines, one.place)))
     ]
     best = sorted(range(len(found)), key=lambda n: -found[n][0])[:MOST]
-    kept = [found[n][1] for n in sorted(best) if found[n][0] >= found[best[0]][0] / 2]
-    return list(dict.fromkeys(told for one in kept for told in _with_reply(question, one, looked_for, others)))
+    return [found[n][1] for n in sorted(best) if found[n][0] >= found[best[0]][0] / 2]
 
 
 def _only_of_others(said: str, keys: Set[str]) -> bool:

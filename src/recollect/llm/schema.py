@@ -20,46 +20,74 @@ _RULES: Final = frozenset(
         "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "minItems", "maxItems",
     }
 )  # fmt: skip
+_NUMBERS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+_LENGTHS: Final = ("minLength", "maxLength", "minItems", "maxItems")
+_KINDS: Final[dict[str, tuple[Any, str]]] = {
+    **dict.fromkeys(("properties", "$defs"), (Mapping, "an object")),
+    **dict.fromkeys(("anyOf", "enum", "required"), (list | tuple, "a list")),
+    **dict.fromkeys(("pattern", "$ref"), (str, "text")),
+    **dict.fromkeys(_NUMBERS, (int | float, "a number")),
+    **dict.fromkeys(_LENGTHS, (int, "a whole number")),
+}
 
 
 def check_schema(schema: Mapping[str, Any]) -> None:
-    """Raise ConfigError if a schema has a keyword that is not known here, and so would not be checked."""
-    for where, part in _parts(schema, "schema"):
+    """Raise ConfigError if a schema has a keyword that is not known here, or one whose value can't be checked."""
+    for where, part in list(_parts(schema, "schema")):
         if unknown := sorted(set(part) - _RULES - _NOTES):
             raise ConfigError(f"{where}: {', '.join(unknown)} is not known; use {', '.join(sorted(_RULES))}")
         kinds = part.get("type", [])
         for kind in kinds if isinstance(kinds, list | tuple) else [kinds]:
             if not isinstance(kind, str) or kind not in _TYPES:
                 raise ConfigError(f"{where}: type {kind!r} is not one of {', '.join(_TYPES)}")
+        try:
+            re.compile(part.get("pattern", ""))
+        except re.error as error:
+            raise ConfigError(f"{where}.pattern is no regular expression: {error}") from error
+        _check_ends(part, schema, where, ())
 
 
 def problems(value: Any, schema: Mapping[str, Any]) -> list[str]:
     """What in the value does not fit the schema, each with its place; empty if everything fits."""
-    return list(_problems(value, schema, schema, "$"))
+    try:
+        return list(_problems(value, schema, schema, "$"))
+    except RecursionError:
+        return ["$ is nested too deeply"]
 
 
 def _parts(schema: Any, where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if isinstance(schema, bool):
         return
     _check_kind(schema, where, Mapping, "an object")
+    for key, (kind, called) in _KINDS.items():
+        if key in schema:
+            _check_kind(schema[key], f"{where}.{key}", kind, called)
     yield where, schema
     for key in ("properties", "$defs"):
-        inside = schema.get(key) or {}
-        _check_kind(inside, f"{where}.{key}", Mapping, "an object")
-        for name, inner in inside.items():
+        for name, inner in schema.get(key, {}).items():
             yield from _parts(inner, f"{where}.{key}.{name}")
     for key in ("items", "additionalProperties"):
         if key in schema:
             yield from _parts(schema[key], f"{where}.{key}")
-    for key in ("anyOf", "enum", "required"):
-        _check_kind(schema.get(key) or [], f"{where}.{key}", list | tuple, "a list")
-    for index, inner in enumerate(schema.get("anyOf") or ()):
+    for index, inner in enumerate(schema.get("anyOf", ())):
         yield from _parts(inner, f"{where}.anyOf[{index}]")
 
 
 def _check_kind(value: Any, where: str, kind: Any, called: str) -> None:
-    if not isinstance(value, kind):
+    if not isinstance(value, kind) or isinstance(value, bool):
         raise ConfigError(f"{where} must be {called}, got {type(value).__name__}")
+
+
+def _check_ends(part: Any, root: Mapping[str, Any], where: str, before: tuple[str, ...]) -> None:
+    """Raise where references lead back to themselves for the same value, or to nothing."""
+    if not isinstance(part, Mapping):
+        return
+    if "$ref" in part:
+        if (ref := part["$ref"]) in before:
+            raise ConfigError(f"{where}: {ref} leads back to itself")
+        _check_ends(_resolved(ref, root), root, where, (*before, ref))
+    for one in part.get("anyOf", ()):
+        _check_ends(one, root, where, before)
 
 
 def _problems(value: Any, schema: Mapping[str, Any] | bool, root: Mapping[str, Any], where: str) -> Iterator[str]:
@@ -86,8 +114,8 @@ def _problems(value: Any, schema: Mapping[str, Any] | bool, root: Mapping[str, A
 
 
 def _members(value: dict[str, Any], schema: Mapping[str, Any], root: Mapping[str, Any], where: str) -> Iterator[str]:
-    known = schema.get("properties") or {}
-    for name in schema.get("required") or ():
+    known = schema.get("properties", {})
+    for name in schema.get("required", ()):
         if name not in value:
             yield f"{where}.{name} is missing"
     others = schema.get("additionalProperties", True)
@@ -115,7 +143,7 @@ def _bounds(value: Any, schema: Mapping[str, Any], where: str) -> Iterator[str]:
 
 def _resolved(ref: str, root: Mapping[str, Any]) -> Mapping[str, Any]:
     name = ref.removeprefix("#/$defs/")
-    found = (root.get("$defs") or {}).get(name)
+    found = root.get("$defs", {}).get(name)
     if not isinstance(found, Mapping):
         raise ConfigError(f"the schema has no {ref}: definitions are under $defs")
     return found

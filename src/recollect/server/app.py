@@ -10,7 +10,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from importlib.metadata import version
@@ -172,13 +172,23 @@ async def _stopped(service: Service, ours: bool) -> None:
         await service.run(service.memory.close, CLOSE_SECONDS)
 
 
-def serve(options: Options, host: str = "127.0.0.1", port: int = 8642, workers: int = 1) -> None:
-    """Run the service until it is told to stop; refuses an address others can reach while there are no keys."""
+def serve(
+    options: Options,
+    host: str = "127.0.0.1",
+    port: int = 8642,
+    workers: int = 1,
+    begin: Callable[[], object] = bool,
+) -> None:
+    """Run the service until it is told to stop; refuses an address others can reach while there are no keys.
+
+    `begin` is called once nothing speaks against it.
+    """
     import uvicorn
 
     from recollect.server.connections import Processes, Timely
 
     _check(options, host, workers)
+    begin()
     _end_with_the_terminal(workers)
     for name, value in options.model_dump(exclude_unset=True, exclude_none=True).items():
         os.environ[f"RECOLLECT_{name.upper()}"] = value if isinstance(value, str) else json.dumps(value)

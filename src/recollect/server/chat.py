@@ -158,4 +158,4 @@ class Answer:
             return None
         with CancelScope(shield=True):
             kept = await self.service.run(keep_answer, self.chat, self.question, message)
-        return kept.to_dict()
+        return kept.to_dict() if kept else None

@@ -8,12 +8,17 @@ Keys and limits of callers can't do that: who a caller is, is known only once th
 from __future__ import annotations
 
 from asyncio import TimerHandle, Transport
+from contextlib import suppress
+from functools import cache
+from http import HTTPStatus
 from typing import Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.supervisors import Multiprocess
 
 from recollect.http import KEEP_SECONDS
+from recollect.server.problems import MEDIA, problem
+from recollect.server.replies import to_json
 
 HEAD_SECONDS: Final = 30.0
 """How long the first line and the headers of a request may take to come."""
@@ -22,7 +27,31 @@ HEAD_BYTES: Final = 2**17
 READ_SECONDS: Final = 60.0
 """How long a caller may read nothing of an answer that is ready."""
 LAST_SECONDS: Final = 0.5
-"""How long an idle connection may still bring a request once a stop has begun."""
+"""How long an idle connection may still bring a request once a stop has begun, or where it has no place."""
+
+NO_REQUEST: Final = f"send HTTP/1.1, names in the address percent-encoded, and at most {HEAD_BYTES:,} bytes of headers"
+
+MOST: Final = 10_000
+"""How many connections one process has at most; idle ones take about 16 kB each."""
+SPARE: Final = 512
+"""How many more files it may open then: the store, the model's server and what is loaded late need some."""
+
+
+@cache
+def places() -> int:
+    """How many connections there is room for, once the system was asked for as many files as that takes."""
+    try:
+        from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit, setrlimit
+    except ModuleNotFoundError:  # on Windows
+        return MOST
+    (files, allowed), wanted = getrlimit(RLIMIT_NOFILE), MOST + SPARE
+    if files != RLIM_INFINITY and files < wanted:
+        with suppress(OSError, ValueError):  # a system may allow less than it says
+            setrlimit(RLIMIT_NOFILE, (wanted if allowed == RLIM_INFINITY else min(wanted, allowed), allowed))
+        files = getrlimit(RLIMIT_NOFILE)[0]
+    if files == RLIM_INFINITY:
+        return MOST
+    return min(MOST, max(files - SPARE, files // 2))
 
 
 class Processes(Multiprocess):
@@ -39,14 +68,15 @@ class Timely(HttpToolsProtocol):
     """A connection of uvicorn that is closed when the other side sends no request, or does not read its answer."""
 
     _head = 0
-    _begins = True
+    _begins = _has_place = True
     _head_timer: TimerHandle | None = None
     _read_timer: TimerHandle | None = None
     _last_timer: TimerHandle | None = None
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
-        """Give the first request its time to come."""
+        """Give the first request its time to come; it is refused where all places are taken."""
         super().connection_made(transport)
+        self._has_place = len(self.connections) <= places()
         transport.set_write_buffer_limits(high=0)
         self.timeout_keep_alive = KEEP_SECONDS
         self._wait_for_head()
@@ -68,13 +98,28 @@ class Timely(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take in what came, and refuse headers that are too large."""
+        if not self._has_place:
+            detail = f"as many connections are open as one process takes: {places():,}"
+            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, detail, "try again in a moment")
+            return
         super().data_received(data)
         if self._begins:
             self._head += len(data)
         if self._head > HEAD_BYTES:
-            self.send_400_response(f"The headers have more than {HEAD_BYTES} bytes.")
+            self.send_400_response(f"the headers have more than {HEAD_BYTES:,} bytes")
         elif self._head_timer is None and (self._begins or self._is_answered):
             self._wait_for_head()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no request."""
+        self._refuse(HTTPStatus.BAD_REQUEST, msg, NO_REQUEST)
+
+    def _refuse(self, status: HTTPStatus, detail: str, next: str) -> None:
+        """Close the connection with an answer in the form of every other refusal."""
+        body = to_json(problem(status, "Refused", detail, next))
+        head = f"HTTP/1.1 {status} {status.phrase}\r\ncontent-type: {MEDIA}\r\ncontent-length: {len(body)}"
+        self.transport.write(f"{head}\r\nconnection: close\r\n\r\n".encode() + body)
+        self.transport.close()
 
     def on_message_begin(self) -> None:
         """Count the bytes of a new request's headers."""
@@ -95,7 +140,7 @@ class Timely(HttpToolsProtocol):
             else:  # an earlier request is still being answered
                 self._wait_for_head()
 
-        self._head_timer = self.loop.call_later(HEAD_SECONDS, too_late)
+        self._head_timer = self.loop.call_later(HEAD_SECONDS if self._has_place else LAST_SECONDS, too_late)
 
     @property
     def _is_answered(self) -> bool:

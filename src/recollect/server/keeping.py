@@ -10,7 +10,6 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from recollect.errors import Conflict
 from recollect.flow.align import Compared, compare, says, spoken
 from recollect.history import KNOWN
 from recollect.llm.model import PARTIAL
@@ -71,11 +70,16 @@ def answer_id(question: Message) -> str:
     return hashlib.sha256(f"{question.id}\nanswer".encode()).hexdigest()[:32]
 
 
-def keep_answer(chat: Session, question: Message | None, answer: Message) -> Message:
-    """Keep an answer and return it as kept; where the same was asked twice at once, the first whole one is it."""
-    if question is None or answer.metadata == PARTIAL:
+def keep_answer(chat: Session, question: Message | None, answer: Message) -> Message | None:
+    """Keep an answer and return it as kept; None where its question was erased while the model thought.
+
+    Where the same was asked twice at once, the first whole one is it.
+    """
+    if question is None:
         return chat.add(answer)
-    try:
-        return chat.add(answer.replace(id=answer_id(question)))
-    except Conflict:
-        return next(entry.message for entry in chat.memory.store.log.get(chat.scope, [answer_id(question)]))
+    store, id = chat.memory.store, answer_id(question)
+    with store.transaction(chat.scope):
+        known = {entry.message.id: entry.message for entry in store.log.get(chat.scope, [question.id, id])}
+        if question.id not in known:
+            return None
+        return chat.add(answer) if answer.metadata == PARTIAL else known.get(id) or chat.add(answer.replace(id=id))

@@ -95,6 +95,12 @@ async def remember(request: Request, chat: WrittenUser, fact: given.GivenFact) -
     return answer({"item": kept and _labelled(kept)}, 201 if kept else 200)
 
 
+@routes.delete("/facts", operation_id="forgetFact", response_model=shown.Facts)
+async def forget_fact(request: Request, chat: ErasedUser, key: Annotated[Id, Query()]) -> Response:
+    """Erase every value a fact has had for good; the messages that say it stay."""
+    return answer({"items": [*map(_labelled, await served(request).run(chat.forget_fact, key))]})
+
+
 def _labelled(fact: Fact) -> dict[str, Any]:
     return {**{name: getattr(fact, name) for name in fact.__dataclass_fields__}, "label": label(fact.key)}
 

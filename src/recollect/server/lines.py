@@ -27,13 +27,20 @@ class MovedExcerpt(GivenExcerpt):
 
 
 class Statement(Given):
-    """When a fact was stated; of one key, the largest `order` is the newest. `imported` is another memory's note."""
+    """When a fact was stated, and by whom of several; of one key, the largest `order` is the newest.
+
+    `then` is what holds instead of the value. `imported` is what came with a note of another memory, `says` the keys
+    and values that the rules read in it.
+    """
 
     type: FactType
     at: Moment
     order: Moment
     session: str
+    speaker: str = ""
+    then: str = ""
     imported: Json = Field(default_factory=dict)
+    says: list[Annotated[list[str], Field(min_length=2, max_length=2)]] = Field(default_factory=list)
 
 
 class Stated(Statement):

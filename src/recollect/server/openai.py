@@ -37,7 +37,7 @@ from recollect.server.streams import Stream, while_there
 from recollect.server.upstream import Declined, Reply
 from recollect.session import Session
 from recollect.tokens import count_message
-from recollect.types import Message
+from recollect.types import MAX_ID, Message
 
 T = TypeVar("T")
 SHAPE: Final = "openai"
@@ -53,6 +53,7 @@ STREAMED: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 routes = APIRouter(prefix="/v1", responses=ERRORS)
+NAMES: Final = ("X-Recollect-User", "X-Recollect-Session")
 Named = Annotated[str | SkipJsonSchema[None], Header()]
 
 
@@ -82,6 +83,8 @@ async def create(
 ) -> Response:
     """An answer of the model, streamed or whole, to a conversation that is remembered and fitted."""
     service = served(request)
+    if twice := [name for name in NAMES if len(request.headers.getlist(name)) > 1]:
+        raise Refused(400, f"there is more than one {twice[0]}", "send one, and have a proxy replace a caller's own")
     body = {name: value for name, value in asked if name in asked.model_fields_set}
     large = len(await request.body()) > LARGE
     sent = await service.run(parse, asked.messages, SHAPE) if large else parse(asked.messages, SHAPE)
@@ -130,6 +133,11 @@ class Turn:
     def headers(self) -> dict[str, str]:
         """Headers of the answer: the session that the conversation is kept in."""
         return {"X-Recollect-Session": quote(self.chat.scope.session or "", safe="")}
+
+    @property
+    def _asked_of(self) -> tuple[str, str]:
+        """Whose question it is, and for which model."""
+        return self.chat.scope.tenant, self.body["model"][:MAX_ID]
 
     async def whole(self) -> Response:
         """The answer in one piece."""
@@ -186,7 +194,7 @@ class Turn:
 
         def smaller(overflow: ContextOverflow, attempt: int) -> list[Message]:
             if overflow.limit:
-                self.service.takes[self.body["model"]] = overflow.limit
+                self.service.takes[self._asked_of] = overflow.limit
             return self._fitted(less(overflow, tokens, attempt), kept)[0]
 
         return self._prepared(messages), Attempts(messages, smaller, acceptable), kept
@@ -194,7 +202,7 @@ class Turn:
     def _first(self, kept: Kept) -> tuple[list[Message], int]:
         """What to send within the budget, or within what the model takes where that is less."""
         budget = self.chat.memory.settings.budget
-        takes = self.service.takes.get(self.body["model"], budget + self._for_reply) - self._for_reply
+        takes = self.service.takes.get(self._asked_of, budget + self._for_reply) - self._for_reply
         if takes < budget:
             with suppress(BudgetTooSmall):
                 return self._fitted(takes, kept)

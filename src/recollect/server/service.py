@@ -20,6 +20,7 @@ from recollect.flow.context import Context
 from recollect.http import loopback
 from recollect.llm import ChatModel
 from recollect.memory import Memory
+from recollect.recent import Recent
 from recollect.server.auth import ANYONE, Key, Ring, from_here
 from recollect.server.given import Id
 from recollect.server.limits import Rate, Streams
@@ -39,6 +40,8 @@ T = TypeVar("T")
 
 KEYS_SECONDS: Final = 1.0
 """How long a request waits for the keys to be read anew."""
+MODELS: Final = 1_000
+"""How many models' limits are remembered; callers can name any."""
 ADD_KEY: Final = "add a key: recollect keys add"
 bearer = HTTPBearer(auto_error=False, description="A key of this service; none is needed where it has none.")
 
@@ -57,8 +60,11 @@ class Service:
     upstream: Passthrough | Translated
     threads: CapacityLimiter
     parameters: Mapping[tuple[str, str], frozenset[str]]
-    takes: dict[str, int] = field(default_factory=dict)
-    """Limits in tokens, answer included, that models named when they refused a prompt, by the model's name."""
+    takes: Recent[tuple[str, str], int] = field(default_factory=lambda: Recent(MODELS))
+    """Limits in tokens, answer included, that models named when they refused a prompt, by tenant and model.
+
+    A refusal may quote the request, so what one tenant was told says nothing to another.
+    """
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call the library on a thread and return the result; the event loop goes on meanwhile."""
@@ -108,14 +114,18 @@ async def caller(request: Request) -> Key:
     known: Key | None = getattr(request.state, "key", None)
     if known:
         return known
+    key = request.state.key = await still_known(request)
+    served(request).rate.check(key.id)
+    return key
+
+
+async def still_known(request: Request) -> Key:
+    """The key of a request, looked up now: one that was revoked since the request began is refused."""
     service = served(request)
     if service.ring.stale:
         await _refreshed(service)
     given = await bearer(request)
-    key = await _key(request, service, given.credentials if given else None)
-    request.state.key = key
-    service.rate.check(key.id)
-    return key
+    return await _key(request, service, given.credentials if given else None)
 
 
 def _check_names(request: Request, service: Service) -> None:

@@ -184,7 +184,8 @@ class ShownFact(Shown):
     """Something known of the user, since when, and the messages that say it, each with its session.
 
     `label` is the key in words; `origin` says whose words it is in. `span` is where the first source says it, in code
-    points: in JavaScript `[...text].slice(span[0], span[1])`.
+    points: in JavaScript `[...text].slice(span[0], span[1])`. `says` has the keys and values that the rules read in a
+    note of another memory.
     """
 
     type: FactType
@@ -201,6 +202,7 @@ class ShownFact(Shown):
     valid_from: datetime | None
     valid_to: datetime | None
     origin: FactOrigin
+    says: list[tuple[str, str]]
 
 
 class Facts(Shown):

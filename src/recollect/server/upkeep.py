@@ -20,8 +20,8 @@ from recollect.server import given, shown
 from recollect.server.auth import Key
 from recollect.server.lines import BY_KIND
 from recollect.server.problems import Refused, unfit
-from recollect.server.replies import answer
-from recollect.server.service import Administers, ErasedScope, Reads, ReadScope, Writes, served
+from recollect.server.replies import answer, tagged
+from recollect.server.service import Administers, ErasedScope, Reads, ReadScope, Writes, served, still_known
 from recollect.transfer import PAGE, export_lines, import_lines
 from recollect.types import Scope
 
@@ -67,6 +67,7 @@ async def take(request: Request, key: Writes) -> Response:
         raise Refused(415, f"the body must be lines of JSON ({LINES})", f"send Content-Type: {LINES}")
     taken, first = Counter[str](), 1
     async for page in _pages(request, service.options.max_body):
+        await still_known(request)
         taken += await service.run(_take, service.memory, page, key, first)
         first += len(page)
     return answer({f"{kind}s": taken[kind] for kind in BY_KIND} | {"known": taken["known"]})
@@ -148,7 +149,7 @@ async def list_jobs(
     """Background work that waits, runs or was given up, oldest first."""
     service = served(request)
     found = await service.run(service.memory.store.jobs.find, Scope(key.tenant), state=state, limit=limit)
-    return answer({"items": found})
+    return tagged(request, {"items": found})
 
 
 @routes.post("/jobs/revive", operation_id="reviveJobs", response_model=shown.Revived)

@@ -57,9 +57,14 @@ def _check_new(target: Path) -> None:
 
 def _opened(path: Path) -> BinaryIO:
     try:
-        return path.open("ab")
+        return open(path, "ab", opener=private)
     except (OSError, ValueError) as error:
         raise StoreUnavailable(f"the file can't be written ({error}): name a file in another folder") from error
+
+
+def private(path: str | Path, flags: int) -> int:
+    """Open a file that, if it is new, no other user of this machine can read."""
+    return os.open(path, flags, 0o600)
 
 
 def _locked(file: BinaryIO, path: Path) -> bool:

@@ -30,7 +30,7 @@ def new_id() -> str:
 
 def id_of(kind: str, key: str) -> str:
     """The id for a record that is the only one of its kind and key; the same in every store."""
-    return sha256(f"{kind} {key}".encode()).hexdigest()[:32]
+    return sha256(f"{kind} {key}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def new_salt() -> bytes:
@@ -101,9 +101,22 @@ def unsealed(data: bytes) -> Any:
     return from_bytes(data[4:])
 
 
+def check_whole(what: str, sum: int, data: bytes, *beside: object) -> None:
+    """Raises where bytes, with the values that are stored beside them, have another checksum than they had."""
+    if not fits(sum, data, *beside):
+        raise damaged(what, ValueError("its checksum is another"))
+
+
+def fits(sum: int, data: object, *beside: object) -> bool:
+    """Whether that is the checksum of these bytes and of the values that are stored beside them."""
+    return isinstance(data, bytes) and check_sum(data, *beside) == sum
+
+
 def damaged(what: str, error: Exception) -> StoreError:
     """The error for something that can't be read."""
-    return StoreError(f"{what} in the store is damaged ({error}): check the store to see where, or restore a backup")
+    return StoreError(
+        f"{what} in the store is damaged ({error}): check the store to see where and what to do, or restore a backup"
+    )
 
 
 def encode(message: Message) -> bytes:
@@ -131,7 +144,12 @@ def _end(name: str | None, metadata: Mapping[str, Any]) -> str:
 
 def decode(id: str, body: bytes) -> Message:
     """The message in bytes from `encode`; StoreError if they are damaged. Small messages are cached."""
-    return _kept(id, body) if len(body) <= MAX_KEPT else _decoded(id, body)
+    return _kept(id, body) if is_small(body) else _decoded(id, body)
+
+
+def is_small(body: bytes) -> bool:
+    """Whether what is in these bytes is cached; what stands in a damaged file in their place may be no bytes at all."""
+    return isinstance(body, bytes) and len(body) <= MAX_KEPT
 
 
 def _decoded(id: str, body: bytes) -> Message:

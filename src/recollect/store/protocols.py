@@ -98,8 +98,9 @@ class Log(Protocol):
     def erase(self, scope: Scope, ids: Sequence[str] | None = None) -> Erased:
         """Erase messages and everything that cites them or, without ids, all of the scope; returns how much was erased.
 
-        What was erased is in no index, in no file and in no backup made from then on. Sequence numbers of erased
-        messages are not reused, unless the whole session was erased.
+        What was erased is in no index, in no file and in no backup made from then on. That holds for deleted records
+        and items too, even if `ids` is empty. Sequence numbers of erased messages are not reused, unless the whole
+        session was erased.
         """
 
     def would_erase(self, scope: Scope, ids: Sequence[str] | None = None) -> Erasable:
@@ -275,6 +276,12 @@ class Store(Protocol):
 
     def check(self) -> list[Finding]:
         """What is wrong with the engine, the file, the schema, the log and the index; empty if nothing is."""
+
+    def mend(self) -> int:
+        """Erase what is damaged of all that was derived from messages; returns how much was. Messages are not touched.
+
+        To be followed by `reindex`. What is erased may be made anew: documents can be added, vectors embedded again.
+        """
 
     def reindex(self, progress: Progress | None = None) -> int:
         """Rebuild the keyword index from the log and the items; returns how many items it has. Vectors are kept."""

@@ -39,6 +39,6 @@ def _values(bodies: Sequence[bytes]) -> list[Any]:
     """The JSON values, parsed as one list, which is faster, or one by one if something is damaged."""
     try:
         values: list[Any] = json.loads(b"".join((b"[", b",".join(bodies), b"]")).decode("utf-8", "surrogatepass"))
-    except (ValueError, RecursionError):
+    except (ValueError, TypeError, RecursionError):
         values = []
     return values if len(values) == len(bodies) else list(map(codec.from_bytes, bodies))

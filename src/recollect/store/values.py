@@ -282,6 +282,10 @@ class Erasable:
         return Erased(self.messages, len(self.records), self.items, self.jobs)
 
 
+MEND: Final = "mend the store, which erases it"
+"""What to do about damage of what was derived from messages."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """Something wrong with a store: the part, the problem, its place, and what to do about it."""

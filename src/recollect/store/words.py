@@ -26,7 +26,7 @@ could couldn d did didn do does doesn doing don down each else ever few for from
 hasn have haven having he her here hers herself him himself his how i if in into is isn it its itself just know
 let like ll m made make many may me might more most much must my myself no nor not now of off oh ok on once one
 only or other our ours out over own re really s said same say see shall she should shouldn so some something still such
-t than that the their theirs them themselves then there these they thing think this those through to too under
+t tell than that the their theirs them themselves then there these they thing think this those through to told too under
 until up us ve very want was wasn we well were weren what when where which while who whom why will with won
 would wouldn yeah yes yet you your yours yourself
 """

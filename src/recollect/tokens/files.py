@@ -61,7 +61,7 @@ def _file(text: str, count: TokenCounter) -> int | None:
 def _decoded(text: str) -> bytes:
     if not _BASE64.fullmatch(text):
         return b""
-    kept = "".join(text.split()).replace("-", "+").replace("_", "/").rstrip("=")
+    kept = "".join(text.split()).replace("-", "+").replace("_", "/")
     try:
         return binascii.a2b_base64(kept + "=" * (-len(kept) % 4))
     except binascii.Error:

@@ -64,7 +64,7 @@ def size_of(data: str) -> tuple[int, int] | None:
 
 def _decode(text: str) -> bytes:
     try:
-        kept = "".join(text.split()).replace("-", "+").replace("_", "/").rstrip("=").encode("ascii")
+        kept = "".join(text.split()).replace("-", "+").replace("_", "/").encode("ascii")
         return binascii.a2b_base64(kept[: len(kept) // 4 * 4])
     except (UnicodeEncodeError, binascii.Error):
         return b""

@@ -73,8 +73,7 @@ def window_of(model: str) -> int | None:
 
 def plain_name(model: str) -> str:
     """The name in small letters, with its parts joined in one way: `Llama 3.1` and `llama3-1` are the same."""
-    dashed = re.sub(r"[^a-z0-9]+|(?<=[a-z])(?=[0-9])", "-", model.lower())
-    return dashed.strip("-")
+    return re.sub(r"[^a-z0-9]+|(?<=[a-z])(?=[0-9])", "-", model.lower())
 
 
 @cache

@@ -40,7 +40,7 @@ class Calibration:
 
         All means cached ones too. Reports that can't be true are ignored.
         """
-        if estimated <= 0 or reported <= 0 or not 1 / ABSURD <= reported / estimated <= ABSURD:
+        if estimated <= 0 or not 1 / ABSURD <= reported / estimated <= ABSURD:
             return
         seen = reported / estimated
         with self._lock:

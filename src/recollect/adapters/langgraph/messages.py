@@ -82,7 +82,7 @@ def _parts(message: BaseMessage) -> list[Part]:
 def _part(block: dict[str, Any]) -> Part | None:
     match block.get("type"):
         case "text":
-            return Text(block["text"])
+            return Text(block.get("text") or "")
         case "image" if block.get("url") or block.get("base64"):
             return Image(url=block.get("url"), data=block.get("base64"), media_type=block.get("mime_type"))
         case "reasoning":

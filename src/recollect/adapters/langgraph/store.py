@@ -99,6 +99,8 @@ class RecollectStore(BaseStore):
         return len(over)
 
     def _read(self, op: Op) -> Result:
+        if isinstance(op, (SearchOp, ListNamespacesOp)) and min(op.limit, op.offset) < 0:
+            raise ConfigError(f"limit is {op.limit} and offset {op.offset}; neither can be negative")
         if isinstance(op, GetOp):
             return self._get(op)
         if isinstance(op, SearchOp):

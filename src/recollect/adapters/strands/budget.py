@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,6 +20,7 @@ from recollect.arguments import check_budget
 from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.flow.limits import Limits
 from recollect.flow.render import parse, render
+from recollect.flow.shapes.wire import RAW, to_json
 from recollect.flow.shorten import acceptable
 from recollect.flow.window import Window
 from recollect.http import REFUSED
@@ -139,9 +140,13 @@ class TokenBudgetConversationManager(ConversationManager):
         return {**super().get_state(), KEPT: list(self._kept)}
 
     def restore_from_session(self, state: dict[str, Any]) -> list[Wire] | None:
-        """The messages to put in front of those that the session has after the ones that are out."""
-        super().restore_from_session(state)
-        self._kept = list(state.get(KEPT) or [])
+        """The messages to put in front of those that the session has after the ones that are out.
+
+        What another manager kept is taken, too: a session goes on with the manager that its agent has now.
+        """
+        super().restore_from_session({**state, "__name__": type(self).__name__})
+        summary = state.get("summary_message")  # of the SDK's own manager
+        self._kept = list(state.get(KEPT) or ([summary] if summary else []))
         self._followed = self._overflow = None
         return list(self._kept) or None
 
@@ -171,7 +176,7 @@ class TokenBudgetConversationManager(ConversationManager):
 
     def _make_acceptable(self, agent: Agent) -> bool:
         """Put marks in the place of what providers refuse; whether there was something."""
-        read = [message.replace(id=str(n)) for n, message in enumerate(parse(agent.messages, SHAPE))]
+        read = [message.replace(id=str(n)) for n, message in enumerate(as_ours(agent.messages))]
         changed = [marked for marked, one in zip(acceptable(read), read, strict=True) if marked is not one]
         for message in changed:
             wire = agent.messages[int(message.id)].copy()
@@ -215,7 +220,7 @@ class TokenBudgetConversationManager(ConversationManager):
 
     def _read(self, wire: Wire, number: int) -> Message:
         """A message of the SDK under its place in the list; its pin is the window's."""
-        (message,) = parse([wire], SHAPE)
+        (message,) = as_ours([wire])
         return message.replace(id=str(number), metadata={"pinned": True} if _pinned(wire) else {})
 
 
@@ -229,6 +234,21 @@ class SlidingWindowConversationManager(TokenBudgetConversationManager):
     def __init__(self, window_size: int = WINDOW, *, min_messages: int = 1, **options: Any) -> None:
         super().__init__(last_messages=window_size, min_messages=min_messages, **options)
         self.window_size = window_size
+
+
+def as_ours(wires: Iterable[Wire]) -> list[Message]:
+    """The SDK's messages as ours; a call's arguments that are no object, as models write at times, are kept as text."""
+    return parse(list(map(_sound, wires)), SHAPE)
+
+
+def _sound(wire: Any) -> Any:
+    """A message or block in which a call's arguments are an object."""
+    match wire:
+        case {"content": [*blocks]}:
+            return {**wire, "content": list(map(_sound, blocks))}
+        case {"toolUse": {"input": given}} if not isinstance(given, dict):
+            return {**wire, "toolUse": {**wire["toolUse"], "input": {RAW: to_json(given)}}}
+    return wire
 
 
 def _status(error: Exception) -> int | None:

@@ -13,9 +13,9 @@ from strands.types.exceptions import SessionException
 from strands.types.session import Session as SdkSession
 from strands.types.session import SessionAgent, SessionMessage
 
-from recollect.adapters.strands.budget import SHAPE
+from recollect.adapters.strands.budget import SHAPE, as_ours
 from recollect.adapters.strands.memory import SessionMemory
-from recollect.flow.render import parse, render
+from recollect.flow.render import render
 from recollect.frozen import thaw
 from recollect.memory import Memory
 from recollect.session import Session
@@ -192,7 +192,7 @@ def _says(wire: Wire) -> bool:
 def _read(session_message: SessionMessage) -> Message:
     """The message as the log keeps it, under the id that the SDK knows it by."""
     wire = session_message.to_message()
-    (message,) = parse([wire], SHAPE)
+    (message,) = as_ours([wire])
     return message.replace(id=wire.get("tracking_id") or "")
 
 

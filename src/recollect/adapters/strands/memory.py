@@ -12,11 +12,10 @@ from typing import Any, Final
 from strands.memory import AddMessagesContext, ExtractionConfig, MemoryEntry, SearchOptions
 from strands.types.content import Message as Wire
 
-from recollect.adapters.strands.budget import SHAPE
+from recollect.adapters.strands.budget import as_ours
 from recollect.answers import Candidate
 from recollect.flow.fence import heading, quoted
 from recollect.flow.receipt import Line
-from recollect.flow.render import parse
 from recollect.frozen import freeze_dict
 from recollect.session import Session
 from recollect.types import Message
@@ -83,7 +82,7 @@ class SessionMemory:
         return "\n".join(["\n\n<memory>", *lines, "</memory>"])
 
     def _add_messages(self, messages: list[Wire]) -> int:
-        read = zip(parse(messages, SHAPE), messages, strict=True)
+        read = zip(as_ours(messages), messages, strict=True)
         given = [message.replace(id=wire.get("tracking_id") or "") for message, wire in read]
         ids = [message.id for message in given if message.id]
         known = {entry.message.id for entry in self.session.memory.store.log.get(self.session.scope, ids)}

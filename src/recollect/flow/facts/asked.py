@@ -11,6 +11,7 @@ from recollect.answers import Fact
 from recollect.flow.days import MONTH
 from recollect.flow.facts.found import Found
 from recollect.flow.facts.people import ABOUT, FRIENDS, KEYS, PARTNERS, PEOPLE, PETS, PLURALS, SEEN
+from recollect.flow.facts.remarks import readings
 from recollect.flow.facts.wording import any_of, lower, rule, word_set
 from recollect.recent import remembered
 
@@ -285,11 +286,14 @@ class Wanted:
         """Whether a fact is of a kind that the question asks for."""
         if not (self.everything or self.keys or self.people):
             return False  # as most questions ask for none, and there may be hundreds of facts
-        first, *rest = fact.key.split(":")
+        return any(self._fits(key) for key, _ in readings(fact))
+
+    def _fits(self, key: str) -> bool:
+        first, *rest = key.split(":")
         if first not in PEOPLE:
             return self.everything or first in self.keys
         about = rest[-1] if rest and rest[-1] in ABOUT else ""
-        return self.everything or (someone(fact) in self.people and (not self.about or about in self.about))
+        return self.everything or (_someone(key) in self.people and (not self.about or about in self.about))
 
     def prefers(self, fact: Fact) -> bool:
         """Whether a fact comes before others: it fits or, if everything is asked for, is about the user."""
@@ -350,12 +354,12 @@ def _people(text: str, known: Sequence[Fact]) -> tuple[set[str], set[str], set[s
     said = {lower(match[1]) for match in _KIN.finditer(text)}
     kin = {key for word in said for key in (_GROUPS.get(word) or KEYS.get(word) or PLURALS[word]).split()}
     words = {word.removesuffix("'s") for word in text.casefold().replace("?", " ").replace(",", " ").split()}
-    others = [(fact, who) for fact in known if (who := someone(fact))]
-    names = {who: name for fact, who in others if (name := _name(fact, who))}
+    others = [(key, value, who) for fact in known for key, value in readings(fact) if (who := _someone(key))]
+    names = {who: name for key, value, who in others if (name := _name(key, value, who))}
     by_name = {who for who, name in names.items() if words.issuperset(name.split())}
     if not by_name and not said and (they := _THEY.search(text)):
-        return {who for _, who in others}, {lower(they[0])}, set()
-    people = by_name or {who for _, who in others if who.partition(":")[0] in kin}
+        return {who for *_, who in others}, {lower(they[0])}, set()
+    people = by_name or {who for *_, who in others if who.partition(":")[0] in kin}
     named = said.union(*(names[who].split() for who in by_name))
     if not named:
         return people, named, set()
@@ -365,5 +369,5 @@ def _people(text: str, known: Sequence[Fact]) -> tuple[set[str], set[str], set[s
     return people, named, called
 
 
-def _name(fact: Fact, who: str) -> str:
-    return who.partition(":")[2] or (fact.value.casefold() if who == fact.key else "")
+def _name(key: str, value: str, who: str) -> str:
+    return who.partition(":")[2] or (value.casefold() if who == key else "")

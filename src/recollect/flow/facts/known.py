@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, TypeAlias
@@ -31,6 +31,8 @@ _CARRIES_OUT: Final = {
     ("company", True): ("last day at",),
 }  # fmt: skip
 """The plans carried out when a key gets a value (False) or ends (True): who moved to Rome no longer plans to."""
+_WITHOUT_NAME: Final = frozenset(f"{who}:{about}" for who in FEW for about in ABOUT)
+"""What is known about someone, where only "my sister" is said."""
 ADDS_UP: Final = ":allergy"
 """The end of keys, about other people, whose value collects everything that was said instead of being replaced."""
 _Cited: TypeAlias = dict[tuple[str, str], None]
@@ -43,6 +45,7 @@ class Statement:
 
     `ended` means that the value no longer holds or, without a value, nothing under the key does; `then` is what holds
     instead. A plan with a `then` that has not ended replaces the one plan that it fits, if there is exactly one.
+    `speaker` is the name under which it was said, if there was one. `says` is what a note says, see `Fact`.
     """
 
     id: str
@@ -60,6 +63,28 @@ class Statement:
     ended: bool = False
     then: str = ""
     origin: FactOrigin = "user"
+    speaker: str = ""
+    says: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(slots=True)
+class Voices:
+    """Who speaks in which session. Where several do, nobody knows which of them is the user."""
+
+    names: dict[str, str] = field(default_factory=dict)
+    shared: set[str] = field(default_factory=set)
+
+    def hear(self, statements: Iterable[Statement]) -> bool:
+        """Note who made these statements; returns whether earlier ones now turn out to be of several people."""
+        before = len(self.shared)
+        for one in statements:
+            if one.speaker and self.names.setdefault(one.session, one.speaker) != one.speaker:
+                self.shared.add(one.session)
+        return len(self.shared) > before
+
+    def own(self, statements: Iterable[Statement]) -> list[Statement]:
+        """Those of the statements that the user made."""
+        return [one for one in statements if not (one.speaker and one.session in self.shared)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +130,9 @@ class _Standing(dict[str, Fact]):
 
 def known(statements: Iterable[Statement]) -> Known:
     """What is known from these statements, given in any order."""
-    return Knowing().with_more(sorted(statements, key=order_of))
+    said, voices = sorted(statements, key=order_of), Voices()
+    voices.hear(said)
+    return Knowing().with_more(voices.own(said))
 
 
 def order_of(said: Statement) -> tuple[tuple[datetime, int, int], str]:
@@ -127,6 +154,25 @@ class Knowing:
                 self._hear(said)
         facts = (_citing(fact, self._repeated.get(key)) for key, fact in self._standing.items())
         return Known(tuple(facts), tuple(self._past), dict(self._rests))
+
+    def telling(
+        self, statements: Iterable[Statement], keys: Collection[str], called: tuple[str, ...]
+    ) -> dict[str, list[Fact]]:
+        """The ids of the statements that say something under these keys, each with the other facts that it ended.
+
+        A statement that only gives a name counts if its key begins with one of `called` and nobody is known by it.
+        """
+        found = dict[str, list[Fact]]()
+        for one in statements:
+            said, before = _of_whom(one, self._standing), None
+            about = _may_mean(said, self._standing) if said else {one.key}
+            if not about.isdisjoint(keys) or (one.key in about and f"{one.key}:".startswith(called)):
+                before = dict(self._standing)
+            if said is not None:
+                self._hear(said)
+            if before is not None:
+                found[one.id] = [before[key] for key in before.keys() - self._standing.keys() - set(keys)]
+        return found
 
     def _hear(self, said: Statement) -> None:
         standing, past, rests, repeated = self._standing, self._past, self._rests, self._repeated
@@ -214,6 +260,14 @@ def _meant(said: Statement, standing: _Standing) -> str:
     return fits[0] if len(fits) == 1 else ""
 
 
+def _may_mean(said: Statement, standing: _Standing) -> set[str]:
+    """The key that a statement means; if that is not clear, all that it may mean."""
+    if not (said.ended or said.then):
+        return {said.key}
+    meant = _meant(said, standing)
+    return {meant} if meant else {said.key, *_fits(said, standing)}
+
+
 def _fits(said: Statement, standing: _Standing) -> Iterator[str]:
     """The keys that a statement may mean although it says less: a plan or car in fewer words, a person without name."""
     words, of_all = _words(said.key), not said.value and said.key in PEOPLE
@@ -226,6 +280,10 @@ def _fits(said: Statement, standing: _Standing) -> Iterator[str]:
         yield from (key for key in others if key.startswith("drives:") and words <= _words(key))
     elif said.key.startswith(f"{CALLED}:"):
         yield from standing.called(said.value.casefold())
+    elif said.ended and said.key in _WITHOUT_NAME:
+        who, about = said.key.split(":")
+        theirs = (key for key in others if key.startswith(f"{who}:") and key.endswith(f":{about}"))
+        yield from (key for key in theirs if said.value.casefold() in ("", standing[key].value.casefold()))
     elif of_all and said.key in FEW:
         yield from (key for key in others if key.startswith(f"{said.key}:") and is_someone(key))
     if of_all and any(f"{said.key}:{about}" in standing for about in ABOUT):
@@ -306,4 +364,5 @@ def _fact(said: Statement) -> Fact:
         said.valid_to,
         (said.session,) * len(said.sources),
         said.origin,
+        said.says,
     )

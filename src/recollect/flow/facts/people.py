@@ -56,8 +56,8 @@ PLURALS: Final = {
 }  # fmt: skip
 KEYS: Final = {**ONE, **SEVERAL, **MANY, **COUPLES}
 PEOPLE: Final = frozenset(KEYS.values())
-FEW: Final = frozenset({"sister", "brother", "son", "daughter", *PETS.values()})
-"""Relatives of whom users mostly have one or two: if only one is known, that one is meant even without a name."""
+FEW: Final = frozenset({"sister", "brother", "son", "daughter", "roommate", *PETS.values()})
+"""Those of whom users mostly have one or two: if only one is known, that one is meant even without a name."""
 PARTNERS: Final = word_set("wife husband spouse partner girlfriend boyfriend fiance")
 AT_WORK: Final = word_set("boss manager colleague")
 OTHERS_IN_TIME: Final = word_set("boss manager girlfriend boyfriend partner") | {*SEEN.values()}

@@ -202,6 +202,7 @@ _AFTER: Final = rule(
 _OR: Final = rule(r"\s+or\b")
 _SO_FAR: Final = rule(r"\b(?:before|so far|in the past|(?:many|several|a few) times)$")
 """Says that someone did something already, which they may still plan to do again."""
+_EVERY: Final = rule(r"\b(?:every|each)(?: (?:other|second|third|single))? $")
 _POINTS: Final = rule(r"\b(?:it|this|that|there|here|him|her|them|these|those|one|every|each)\b")
 _ONE_DAY: Final = (
     rf"(?:{WEEKDAY}|(?:{WEEKDAY},? )?(?:the )?{DAY}(?:(?: of)? {MONTH})?|{MONTH}\.? {DAY})\b(?:,? \d{{4}}\b)?"
@@ -348,6 +349,8 @@ def _days(words: str, said: date) -> tuple[int, int, date, bool] | None:
 def _without_day(words: str, said: date) -> tuple[str, date | None, int]:
     """What is to be done, by which day, and where that ends."""
     named, end = _days(words, said), len(words.rstrip(" ."))
+    if named and _EVERY.search(words[: named[0]]):
+        named = None  # a habit, which has no day on which it is done
     day = named[2] if named else None
     if named:
         first, last, _, several = named

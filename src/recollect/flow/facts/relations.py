@@ -13,6 +13,7 @@ from recollect.flow.facts.people import (
     AT_WORK,
     CALLED,
     COUPLES,
+    FEW,
     FRIENDS,
     KEYS,
     MANY,
@@ -26,7 +27,7 @@ from recollect.flow.facts.people import (
 from recollect.flow.facts.phrases import Phrase, given, name, slug
 from recollect.flow.facts.profile import NO_NAME, NUMBER, PROFILE, STOP, read_after, years
 from recollect.flow.facts.prose import NAMES_THEM, Clause
-from recollect.flow.facts.someone import FIRED, GOT, STILL, WHEN, YEARS_OLD, about, each_about
+from recollect.flow.facts.someone import FIRED, GOT, IS_NOT, NO_MORE, STILL, WHEN, YEARS_OLD, about, each_about
 from recollect.flow.facts.wording import any_of, lower, rule, small
 
 _KIN: Final = PEOPLE - {*FRIENDS.values(), *COUPLES.values(), *SEEN.values()}
@@ -44,7 +45,8 @@ _MY: Final = rule(rf"(?:my|our) {_KIND}{_WHO}(?:\b|(?=s (?:name|called|birthday)
 _MENTIONED: Final = rule(rf"\b(?:my|our) {_KIND}{_WHO},? (?=(?-i:[^\W\d_a-z]))")
 _OWN: Final = re.compile("my |our ")
 _MAY_TELL: Final = small(
-    " (?:is|lives|resides|moved|relocated|works|turns|turned|became|no longer|left|quit|lost|got|was|retired)\\b|'s "
+    " (?:is|lives|resides|moved|relocated|works|turns|turned|became|no longer|left|quit|lost|got|was|retired"
+    "|isn'?t|doesn'?t|does not)\\b|'s "
 )
 _WHO_IS: Final = rule(r",? who\b")
 _NAMING: Final = rule(r"\bnam(?:e|ed|ing) $")
@@ -74,11 +76,15 @@ _NAMES_IN_IAN: Final = any_of(
     cillian dorian octavian maximilian ian kian jean dean sean"""
 )
 _IS: Final = rule(
-    rf" is (?=(?-i:[A-Z])[\w'-]+(?: (?-i:[A-Z])[\w'-]+)?{STOP})"
+    rf" is (?:now |actually )?(?=(?-i:[A-Z])[\w'-]+(?: (?-i:[A-Z])[\w'-]+)?(?: now)?{STOP})"
     rf"(?!(?:(?:north|south|east|west|central|latin) )?(?!{_NAMES_IN_IAN}\b)\w+(?:ish|ese|ian|ean)\b)"
     r"(?!(?:north|south|east|west|central|latin) \w+an\b)"
 )
 _IS_MY: Final = rule(rf" is (?:now )?(?:my|our) {_KIND}{_WHO}(?: now)?{STOP}")
+_IS_NOT_MY: Final = rule(rf"{IS_NOT} (?:my|our) {_WHO}{NO_MORE}{STOP}")
+_NOT_NAMED: Final = rule(rf"(?:{IS_NOT}(?: called| named)?|'s name (?:isn't|is not)) (?=(?-i:[A-Z]))")
+_NO_MORE: Final = rule(rf"{NO_MORE}(?:{STOP}| but\b)")
+_BUT: Final = rule(",? (?:it's |it is |(?:s?he is |s?he's )(?:called |named )|but )(?=(?-i:[A-Z]))")
 _TITLED: Final = rule(r"(?:dr|mr|mrs|ms|prof)\b")
 """A title, which only a person's name has: "Coffee is my therapist"."""
 _NO_NAME: Final = rule(
@@ -174,6 +180,8 @@ def in_passing(clause: Clause) -> Iterator[Found]:
     who, words = name(text, 0, most=2) if text[:1].isupper() else None, text.casefold()
     if gone := _called(text, who):
         yield found(clause, PROFILE, f"{CALLED}:{slug(gone[0])}", gone[0], gone[1], ended=True)
+    elif who and _OWN.search(words) and (match := _IS_NOT_MY.match(text, who.end)):
+        yield found(clause, PROFILE, _key(match[1], who), who.text, match.end(), ended=True)
     elif _OWN.search(words):
         match = _IS_MY.match(text, who.end) if who else None
         of_mine = match is not None and (KEYS[lower(match[1])] in _KIN or _TITLED.match(text) is not None)
@@ -246,18 +254,34 @@ def _own(clause: Clause, word: str, end: int) -> Iterator[Found]:
             yield from about(clause, _key(word, who), who.end)
             if (but := _NOT.match(text, who.end)) and (wrong := name(text, but.end(), most=3)):
                 yield found(clause, PROFILE, _key(word, wrong), wrong.text, wrong.end, ended=True)
+    elif word not in COUPLES and (gone := _not_named(clause, word, end)):
+        yield from gone
     elif word not in COUPLES and (match := _NEXT.match(text, end)) and (who := _called_so(text, match.end())):
         if lost := _lost(text, word, who.end):
             yield from _gone(clause, _key(word, who), lost.end())
             return
         yield found(clause, PROFILE, _key(word, who), who.text, who.end)
         yield from about(clause, _key(word, who), who.end)
-    elif word not in FRIENDS:
+    elif word not in FRIENDS or KEYS[word] in FEW:
         if lost := _lost(text, word, end):
             if word in ONE or not _LONG_AGO.match(text, lost.end()):
                 yield from _gone(clause, KEYS[word], lost.end())
         elif word not in MANY:
             yield from about(clause, KEYS[word], end)
+
+
+def _not_named(clause: Clause, word: str, end: int) -> list[Found]:
+    """Who someone is not, and who it is instead: "My boss isn't Tom any more, it's Sarah"."""
+    text = clause.text
+    match = _NOT_NAMED.match(text, end)
+    wrong = name(text, match.end(), most=3) if match and not _is_no_name(text, match.end()) else None
+    over = _NO_MORE.match(text, wrong.end) if wrong else None
+    if not (wrong and over):
+        return []
+    gone = found(clause, PROFILE, _key(word, wrong), wrong.text, wrong.end, ended=True)
+    but = _BUT.match(text, over.end())
+    right = given(text, but.end(), most=3) if but else None
+    return [gone, found(clause, PROFILE, _key(word, right), right.text, right.end, 0.95)] if right else [gone]
 
 
 def _called_so(text: str, start: int) -> Phrase | None:

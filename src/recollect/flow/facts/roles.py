@@ -37,7 +37,7 @@ _NOT_ALONE: Final = word_set("head lead model guide guard agent principal minist
 _ENDS: Final = word_set(
     """at for with from in and but who that or based living working by on to specializing specialising studying so as
     because last yesterday today this which where currently now here though while if than i i'm my until till during
-    unless when whenever"""
+    unless when whenever any anymore"""
 )
 _OF_SOME: Final = rule(r"of (?:an?|my|our)\b")
 _NO_ROLE: Final = word_set(

@@ -13,7 +13,7 @@ from recollect.flow.facts.profile import NUMBER, PROFILE, STOP, birthday, lasts,
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
 from recollect.flow.facts.wording import EMOJI, any_of, lower, rule
-from recollect.flow.facts.work import AS_ROLE
+from recollect.flow.facts.work import AS_ROLE, AT_SCHOOL
 
 YEARS_OLD: Final = "(?:[- ]years?[- ]old| ?yo) "
 STILL: Final = (
@@ -29,17 +29,24 @@ _LIVES: Final = rule(
     f"{STILL} (?:lives?|resides?|(?:is|are) living|(?:is|are) based)(?: alone)? in ",
     f"{STILL} (?:moved|relocated)(?: (?:back|over))?(?: from [^,.;]{{2,40}}?)? to ",
 )
-_LEFT: Final = rule(r" no longer lives in | (?:doesn't|does not) live in (?=(?-i:[A-Z]))")
+_LEFT: Final = rule(
+    r" no longer lives in | (?:doesn't|does not) live in (?=(?-i:[A-Z]))| (?:isn't|is not|is no longer) living in "
+)
 WHEN: Final = (
     rf"(?=\s*(?:[.,!;:()\u2026{EMOJI}]|$|"
     + any_of("and but in on last this yesterday recently after because since so two three for_good a_few a_couple")
     + r"\b|(?:a|one|\d+) (?:day|week|month|year)))"
 )
 FIRED: Final = "(?:got|was|has been) (?:fired|sacked|laid off|let go|made redundant)"
-_AND_IS: Final = f"(?:{STILL}(?: is|'s)|,? and)"
+IS_NOT: Final = "(?: isn't| is not| is no longer|'s not|'s no longer)"
+NO_MORE: Final = f"(?: {any_of('any_more anymore now after_all at_all actually')})?"
+_IS: Final = "(?: is|'s)(?: now| actually)?"
+_AND_IS: Final = f"(?:{STILL}{_IS}|,? and)"
 _EATS: Final = rule(rf"{_AND_IS} (?:an? )?(?:strict |lifelong )?{DIETS}{EATS}")
+_EATS_NOT: Final = rule(rf"{IS_NOT} (?:an? )?(?:strict )?{DIETS}(?={NO_MORE}{EATS})")
 _ALLERGIC: Final = rule(rf"{_AND_IS}{ALLERGIC}", "'s allergy is to ")
-_WORKS: Final = rule(f"{STILL} (?:works|is working|started working|started) (?:at|for) ")
+_NOT_ALLERGIC: Final = rule(rf"{IS_NOT}{ALLERGIC}")
+_WORKS: Final = rule(rf"{STILL} (?:works|is working|started working|started(?!{AT_SCHOOL})) (?:at|for) ")
 _WORKS_NO_MORE: Final = rule(
     r" no longer works (?:at|for) | (?:doesn't|does not) work (?:at|for) (?=.{1,60}\bany ?more\b)",
     rf"{STILL} (?:left|quit)(?: (?:his|her|their) job at)? (?=(?-i:[A-Z][\w'-]*(?: [A-Z&][\w'-]*)*){WHEN})",
@@ -48,12 +55,14 @@ _JOBLESS: Final = rule(
     rf"{STILL} (?:(?:quit|lost|left) (?:his|her|their) job|{FIRED}|retired){WHEN}",
     rf"{STILL}(?: is|'s)(?: now)? (?:retired|unemployed|out of work){WHEN}",
 )
-_IS_A: Final = rule(f"{STILL}(?: works as| is|'s| became) (?:an? |the )", ", (?:an? |the )")
+_IS_A: Final = rule(f"{STILL}(?: works as|{_IS}| became) (?:an? |the )", ", (?:an? |the )")
+_IS_NOT_A: Final = rule(rf"{IS_NOT} (?:an? |the )")
 _AT: Final = rule(" (?:at|for) ")
 _AGED: Final = rule(
     rf"(?:(?:[.!]+ (?:he|she))?{STILL}(?: is(?! \S+ on )|'s(?! \S+ on )| turned)|,) {NUMBER}(?: years?[- ]old)?"
     rf"(?: now| today| yesterday| last \w+| this \w+| (?:in|on) \w+)?{STOP}"
 )
+_NOT_AGED: Final = rule(rf"{IS_NOT} {NUMBER}(?: years?[- ]old)?{NO_MORE}{STOP}")
 
 
 _LATER: Final = rule(
@@ -87,7 +96,7 @@ def each_about(clause: Clause, who: str, end: int) -> Iterator[Found]:
             yield replace(fact, key=f"{who}:role")
         elif fact.key == f"{who}:company":
             yield from read_after(clause, AS_ROLE, role, f"{who}:role", end)
-        if fact.key == f"{who}:role":
+        if fact.key == f"{who}:role" and not fact.ended:
             yield from read_after(clause, _AT, firm, f"{who}:company", end)
 
 
@@ -96,10 +105,12 @@ def _next_about(clause: Clause, who: str, end: int) -> Found | None:
     left = _LEFT.match(text, end)
     if (match := left or _LIVES.match(text, end)) and (where := place_name(text, match.end())):
         return found(clause, PROFILE, f"{who}:place", where.text, where.end, ended=left is not None)
-    if (match := _IS_A.match(text, end)) and (what := role(text, match.end())):
-        return found(clause, PROFILE, f"{who}:role", what.text, what.end)
-    if (match := _AGED.match(text, end)) and 0 < (age := years(match[1])) < 116:
-        return found(clause, PROFILE, f"{who}:age", str(age), match.end())
+    over = _IS_NOT_A.match(text, end)
+    if (match := over or _IS_A.match(text, end)) and (what := role(text, match.end())):
+        return found(clause, PROFILE, f"{who}:role", what.text, what.end, ended=over is not None)
+    over = _NOT_AGED.match(text, end)
+    if (match := over or _AGED.match(text, end)) and 0 < (age := years(match[1])) < 116:
+        return found(clause, PROFILE, f"{who}:age", str(age), match.end(), ended=over is not None)
     if (match := _BORN.match(text, end)) and (day := birthday(clause, match.end())):
         return found(clause, PROFILE, f"{who}:birthday", day.text, day.end)
     return _job(clause, who, end) or _food(clause, who, end)
@@ -115,8 +126,11 @@ def _job(clause: Clause, who: str, end: int) -> Found | None:
 
 
 def _food(clause: Clause, who: str, end: int) -> Found | None:
-    if match := _EATS.match(clause.text, end):
-        return found(clause, PROFILE, f"{who}:diet", lower(match[1]), match.end())
-    if (match := _ALLERGIC.match(clause.text, end)) and (what := things(clause.text, match.end())):
-        return found(clause, PROFILE, f"{who}:allergy", ", ".join(one.text for one in what), what[-1].end, 0.95)
+    over = _EATS_NOT.match(clause.text, end)
+    if match := over or _EATS.match(clause.text, end):
+        return found(clause, PROFILE, f"{who}:diet", lower(match[1]), match.end(), ended=over is not None)
+    over = _NOT_ALLERGIC.match(clause.text, end)
+    if (match := over or _ALLERGIC.match(clause.text, end)) and (what := things(clause.text, match.end())):
+        all_of_it = ", ".join(one.text for one in what)
+        return found(clause, PROFILE, f"{who}:allergy", all_of_it, what[-1].end, 0.95, ended=over is not None)
     return None

@@ -12,6 +12,7 @@ from recollect.answers import Fact
 from recollect.flow.days import written
 from recollect.flow.facts.found import VALUED
 from recollect.flow.facts.people import ABOUT, MANY, SEVERAL
+from recollect.flow.facts.remarks import readings
 from recollect.recent import remembered
 
 _ASKED_BY: Final = {
@@ -100,8 +101,8 @@ def tell(
 
 def _score(fact: Fact, shared: int, at: datetime) -> float:
     days = max(0.0, (at - fact.updated_at).total_seconds() / 86_400)
-    always, of_another = _matters(fact.key)
-    more = always - (shared > 0 and of_another)
+    of_another = _matters(fact.key)[1]
+    more = any(_matters(key)[0] for key, _ in readings(fact)) - (shared > 0 and of_another)
     return round(shared + 0.5 * more + 0.5 * fact.confidence + 0.4 / (1 + days / 30), 6)
 
 
@@ -113,9 +114,10 @@ def _matters(key: str) -> tuple[bool, bool]:
 
 
 def asked_by(fact: Fact) -> str:
-    """The words of the questions that a fact answers: its own, and those that its key stands for."""
-    hints = " ".join(_ASKED_BY.get(part, "") for part in fact.key.split(":"))
-    return f"{fact.key.replace('_', ' ')} {fact.value} {hints}"
+    """The words of the questions that a fact answers: its own, and those that its keys stand for."""
+    keys = " ".join(key for key, _ in readings(fact))
+    hints = " ".join(_ASKED_BY.get(part, "") for key, _ in readings(fact) for part in key.split(":"))
+    return f"{keys.replace('_', ' ')} {fact.value} {hints}"
 
 
 @remembered(KEPT)

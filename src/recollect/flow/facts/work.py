@@ -17,9 +17,13 @@ from recollect.flow.facts.wording import any_of, lower, rule
 
 _HOW: Final = r"(?: (?:part-time|full-time|remotely|here|from home|(?:since|for) \w+ (?:years?|months?)))?"
 _NO_WORKPLACE: Final = any_of(
-    """universit\\w+ uni college school academy camp festival beach park resort kindergarten disney\\w* glastonbury
-    coachella burning_man oxford cambridge harvard hogwarts"""
+    """universit\\w+ uni tu eth college school academy camp festival beach park resort kindergarten disney\\w*
+    glastonbury coachella burning_man oxford cambridge harvard hogwarts"""
 )
+AT_SCHOOL: Final = (
+    rf" at (?:(?! {any_of('after out from since when while before during')}\b)[^.,;!?]){{0,40}}\b{_NO_WORKPLACE}\b"
+)
+"""A school that someone started at; "at Google after college" names none."""
 _DAY_AT: Final = (
     "(?:(?:(?:it |today |that )?(?:was|is)|it's|today's|i(?:'ve)?(?: just)? (?:had|finished)) )?(?:my )?(?:very )?"
     rf"{{}} (?:day|week|shift) at (?![^.,;!?]{{{{0,40}}}}\b{_NO_WORKPLACE}\b)"
@@ -27,7 +31,7 @@ _DAY_AT: Final = (
 )
 """A first day at work; schools and festivals have first days too."""
 _WORK: Final = rule(
-    rf"i{LATELY} (?:work|started(?: working| a new job)?|got a (?:new )?job|began working){_HOW}"
+    rf"i{LATELY} (?:work|started(?: working| a new job|(?!{AT_SCHOOL}))|got a (?:new )?job|began working){_HOW}"
     r"(?: in [\w-]+(?: [\w-]+)?)? (?:at|for) ",
     f"{AM} (?:working|employed) (?:at|for|by) ",
     f"(?:i've|i have){LATELY} (?:been working|been employed|started working|started|joined)(?: (?:at|for|by))? ",

@@ -1,7 +1,8 @@
 // What is known of the user, what was known before, and the messages that say it.
 
-import { get } from "./api.js";
-import { button, dialog, empty, form, h, number, passage, percent, plural, show, status, when } from "./dom.js";
+import { call, get } from "./api.js";
+import { dropNotes } from "./context.js";
+import { button, dialog, empty, form, h, named, number, passage, percent, plural, show, status, sure, when } from "./dom.js";
 import { jump } from "./message.js";
 
 export const title = "Facts";
@@ -33,16 +34,25 @@ const history = async (fact, where, go) => {
   ]);
 };
 
-const card = (fact, where, go) =>
+const forget = async (fact, where, again) => {
+  const hint = "Every value it has had, and what is known of a person with it. The messages that say it stay.";
+  if (!(await sure("Forget this fact for good?", `${fact.label}: ${fact.value}`, hint, "Forget"))) return;
+  await call("DELETE", "/facts", { query: { user: where.user, key: fact.key } })
+    .then(() => (dropNotes(), status(`${named(fact.label)} is forgotten.`)), status);
+  await again();
+};
+
+const card = (fact, where, go, again) =>
   h("li", { class: "card" },
     h("h3", { dir: "auto" }, fact.label), passage(fact.value, { class: "value" }),
     h("div", { class: "line-foot" }, h("span", {}, percent(fact.confidence), " sure · ", when(fact.updated_at), " ", span(fact))),
     h("div", { class: "line-foot" },
       button("History", () => history(fact, where, go).catch((error) => status(error)), { class: "link" }),
-      sources(fact, where, go)));
+      sources(fact, where, go),
+      button("Forget…", () => forget(fact, where, again), { class: "link danger", "aria-label": `Forget… ${fact.label}` })));
 
 export const view = async ({ where, go, signal }) => {
-  const { items } = await get("/facts", { user: where.user }, signal);
+  let { items } = await get("/facts", { user: where.user }, signal);
   if (!items.length) return empty("Nothing known yet", "Facts are found by rules in what the user says of themselves.");
   const place = h("div");
   const field = h("input", { id: "find-fact", type: "search", placeholder: "Find a fact", oninput: () => draw() });
@@ -52,8 +62,13 @@ export const view = async ({ where, go, signal }) => {
     const groups = Object.groupBy(found, (fact) => fact.type);
     show(place, found.length ? Object.entries(TYPES).map(([type, name]) => groups[type] && [
       h("h2", {}, name, " ", h("span", { class: "num" }, number(groups[type].length))),
-      h("ul", { class: "cards grid" }, groups[type].map((fact) => card(fact, where, go))),
-    ]) : empty("No fact has these words"));
+      h("ul", { class: "cards grid" }, groups[type].map((fact) => card(fact, where, go, again))),
+    ]) : empty(items.length ? "No fact has these words" : "Nothing is known any more"));
+  };
+  const again = async () => {
+    await get("/facts", { user: where.user }, signal).then((found) => ({ items } = found), (error) => signal.aborted || status(error));
+    draw();
+    field.focus();
   };
   draw();
   return h("section", { "aria-label": "Facts" },

@@ -270,6 +270,10 @@ class ChromaStore:
         self._after.do(None, self._copies.compare_all)
         return found
 
+    def mend(self) -> int:
+        """See `Store.mend`; copies in Chroma are made equal by `reindex`."""
+        return self._base.mend()
+
     def backup(self, path: str | Path) -> None:
         """See `Store.backup`; it has the vectors, so the copies in Chroma are left out."""
         self._base.backup(path)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Final, Literal, TypeAlias
 
 from recollect.errors import StoreError, StoreUnavailable
 from recollect.store import codec
-from recollect.store.postgres import jobs, records
 from recollect.store.postgres.chain import verified
 from recollect.store.postgres.connection import Connection
+from recollect.store.postgres.damage import LOOKS, Look, damaged
 from recollect.store.postgres.database import Database
 from recollect.store.postgres.items import shown
 from recollect.store.postgres.keys import key
@@ -39,6 +39,7 @@ _WRONG: Final = (
 )
 _EVERY_VECTOR: Final = "SELECT bool_and(vector = vector) FROM recollect.vectors WHERE tenant = %s"
 """Has the server read all of each vector, long ones lie on pages of their own, and find pages that are damaged."""
+_Part: TypeAlias = Literal["log", "records", "jobs", "index"]
 _REINDEX: Final = "run reindex"
 _RESTORE: Final = "restore a backup"
 
@@ -54,9 +55,20 @@ def check(database: Database) -> list[Finding]:
     except StoreError as error:
         return [*found, Finding("file", f"whose things there are can't be read: {error}", fix=_RESTORE)]
     for tenant in every:
-        for part, look in _PARTS.items():
-            found += _told(part, partial(look, database, tenant), Scope(tenant))
+        found += _of(database, tenant)
     return found
+
+
+def _of(database: Database, tenant: str) -> Iterator[Finding]:
+    """What is wrong with what a tenant has. The index is looked at once no item of it is damaged."""
+    scope, broken = Scope(tenant), False
+    yield from _told("log", partial(_log, database, tenant), scope)
+    for look in LOOKS:
+        found = _told(look.part, partial(_damaged, database, tenant, look), scope)
+        broken |= look.part == "index" and bool(found)
+        yield from found
+    if not broken:
+        yield from _told("index", partial(_index, database, tenant), scope)
 
 
 def _told(part: _Part, look: Callable[[], Iterable[Finding]], scope: Scope | None = None) -> list[Finding]:
@@ -98,14 +110,8 @@ def _log(database: Database, tenant: str) -> list[Finding]:
     return database.read(tenant, lambda db: list(verified(db, Scope(tenant))), at_a_moment=True)
 
 
-def _records(database: Database, tenant: str) -> Iterator[Finding]:
-    for position in database.read(tenant, partial(records.damaged, tenant=tenant), at_a_moment=True):
-        yield Finding("records", f"position {position} is damaged", Scope(tenant), fix="erase the record")
-
-
-def _jobs(database: Database, tenant: str) -> Iterator[Finding]:
-    for position in database.read(tenant, partial(jobs.damaged, tenant=tenant)):
-        yield Finding("jobs", f"position {position} is damaged", Scope(tenant), fix="enqueue the job again")
+def _damaged(database: Database, tenant: str, look: Look) -> list[Finding]:
+    return database.read(tenant, lambda db: list(damaged(db, tenant, look)), at_a_moment=True)
 
 
 def _index(database: Database, tenant: str) -> Iterator[Finding]:
@@ -140,12 +146,3 @@ def _wrong(db: Connection, tenant: str, items: list[Item]) -> set[int]:
     seen = {(*row[:4], json.dumps(row[4]), *row[5:]) for row in rows}
     wrong = {item.position for item in items if shown(item, wanted[item.position][0]) not in seen}
     return wrong | {position for (position,) in db.ask(_WRONG, known)}
-
-
-_Part: TypeAlias = Literal["log", "records", "jobs", "index"]
-_PARTS: Final[Mapping[_Part, Callable[[Database, str], Iterable[Finding]]]] = {
-    "log": _log,
-    "records": _records,
-    "jobs": _jobs,
-    "index": _index,
-}

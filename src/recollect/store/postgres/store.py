@@ -8,6 +8,7 @@ from typing import Self
 
 from recollect.store.postgres import backup
 from recollect.store.postgres.check import check
+from recollect.store.postgres.damage import mend
 from recollect.store.postgres.database import Database
 from recollect.store.postgres.index import PostgresIndex
 from recollect.store.postgres.jobs import PostgresJobs
@@ -54,6 +55,9 @@ class PostgresStore:
     def reindex(self, progress: Progress | None = None) -> int:
         """See `Store.reindex`; also makes the HNSW index for tenants with very many vectors."""
         return reindex(self._database, progress)
+
+    def mend(self) -> int:
+        return mend(self._database)
 
     def backup(self, path: str | Path) -> None:
         backup.write(self._database, Path(path))

@@ -61,6 +61,10 @@ class ReferenceStore:
             progress(total, total)
         return total
 
+    def mend(self) -> int:
+        """See `Store.mend`; what is in memory is not damaged."""
+        return 0
+
     def backup(self, path: str | Path) -> None:
         """Not possible: raises ConfigError."""
         raise ConfigError(f"a store in memory can't be backed up to {path}: open a store in a file or on a server")

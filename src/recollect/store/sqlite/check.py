@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
+from collections.abc import Iterator
 from typing import Any, Final, Literal
 
 import apsw
 
 from recollect.errors import StoreError
 from recollect.store import codec, words
-from recollect.store.sqlite import scopes
+from recollect.store.sqlite import damage, scopes
 from recollect.store.sqlite.chain import verified
 from recollect.store.sqlite.keywords import LAST, rows
 from recollect.store.sqlite.migrate import migrations, version
 from recollect.store.values import Finding
 
-_RECORDS: Final = "SELECT position, check_sum, body, ended, superseded_at, superseded_by FROM record"
-_ITEMS: Final = "SELECT position, check_sum, body, at, role FROM item"
-_VECTORS: Final = (
-    "SELECT vector.position, check_sum, data, length(data) IN (size, size * 4) AND EXISTS ("
-    " SELECT scope, kind, at, role INTERSECT SELECT * FROM ("
-    " SELECT session, 'message', at, role FROM message WHERE message.position = vector.position"
-    " UNION ALL SELECT scope, kind, at, role FROM item WHERE item.position = vector.position))"
-    " FROM vector JOIN model ON model.id = vector.model"
-)
 _LOST: Final = (
     "SELECT DISTINCT session FROM message"
     " WHERE session NOT IN (SELECT scope.id FROM scope JOIN session ON session.scope = scope.id)"
@@ -35,7 +25,6 @@ _ASTRAY: Final = (
     " OR (tenant, '', '') NOT IN (SELECT tenant, user, session FROM scope AS owner WHERE owner.id = scope.tenant_id)"
 )
 """Scopes that do not lie in the user and tenant that they are named by: who asks for these would not find them."""
-_JOBS: Final = "SELECT position, payload, kind, key, state, attempts, worker, since, due, error FROM job"
 _SEEN: Final = "CREATE VIRTUAL TABLE temp.seen USING fts5vocab('main', 'words', 'instance')"
 _SHOULD: Final = (
     "CREATE VIRTUAL TABLE temp.should USING fts5 (scope, text, content = '', tokenize = 'ascii');"
@@ -65,11 +54,17 @@ def findings(db: apsw.Connection) -> Iterator[Finding]:
         problem = f"another process has brought it to schema {now}, this version of Recollect knows {known}"
         yield Finding("schema", problem, fix="restart this process with the version that the other one has")
     yield from broken_sessions(db)
-    for part, look in _PARTS.items():
-        try:
-            yield from look(db)
-        except (apsw.Error, StoreError, *codec.DAMAGE) as error:
-            yield Finding(part, f"it can't be read: {error}", fix="restore a backup")
+    for look in damage.LOOKS:
+        yield from _told(look.part, (row.finding for row in look.damaged(db)))
+    yield from _told("index", _keywords(db))
+
+
+def _told(part: Literal["records", "jobs", "index"], found: Iterator[Finding]) -> Iterator[Finding]:
+    """What is found; that the part can't be read, where that is so."""
+    try:
+        yield from found
+    except (apsw.Error, StoreError, *codec.DAMAGE) as error:
+        yield Finding(part, f"it can't be read: {error}", fix="restore a backup")
 
 
 def broken_sessions(db: apsw.Connection) -> Iterator[Finding]:
@@ -88,37 +83,6 @@ def broken_sessions(db: apsw.Connection) -> Iterator[Finding]:
 def words_outdated(db: apsw.Connection) -> bool:
     """Whether the keyword index was made by other word rules than today's."""
     return bool(db.execute("SELECT words FROM counter").get != words.VERSION)
-
-
-def _records(db: apsw.Connection) -> Iterator[Finding]:
-    for position, sum, body, *end in db.execute(_RECORDS):
-        if not _fits(sum, body, *([] if end == [None] * 3 else end)):
-            yield Finding("records", f"position {position} is damaged", fix="erase the record")
-
-
-def _index(db: apsw.Connection) -> Iterator[Finding]:
-    for position, sum, body, at, role in db.execute(_ITEMS):
-        if not _fits(sum, body) or _seen(body) != (at, role):
-            yield Finding("index", f"position {position} is damaged", fix="put the item again")
-    for position, sum, data, whole in db.execute(_VECTORS):
-        if not _fits(sum, data) or not whole:
-            yield Finding("index", f"the vector of position {position} is damaged", fix="drop and embed again")
-    yield from _keywords(db)
-
-
-def _jobs(db: apsw.Connection) -> Iterator[Finding]:
-    for position, payload, *rest in db.execute(_JOBS):
-        if codec.sealed(payload[4:], *rest) != payload:
-            yield Finding("jobs", f"position {position} is damaged", fix="enqueue the job again")
-
-
-def _fits(sum: int, data: Any, *beside: object) -> bool:
-    return isinstance(data, bytes) and codec.check_sum(data, *beside) == sum
-
-
-def _seen(body: bytes) -> tuple[int | None, str | None]:
-    said = codec.from_bytes(body)
-    return None if said["at"] is None else codec.micros(datetime.fromisoformat(said["at"])), said["role"]
 
 
 def _keywords(db: apsw.Connection) -> Iterator[Finding]:
@@ -163,10 +127,3 @@ def _differences(wanted: Iterator[Any], seen: Iterator[Any]) -> tuple[int, int]:
         else:
             extra, other = extra + 1, next(seen, None)
     return lacking, extra
-
-
-_PARTS: Final[Mapping[Literal["records", "jobs", "index"], Callable[[apsw.Connection], Iterator[Finding]]]] = {
-    "records": _records,
-    "jobs": _jobs,
-    "index": _index,
-}

@@ -6,13 +6,14 @@ import os
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 import apsw
 
 from recollect.errors import StoreUnavailable
+from recollect.store.backup import private
 from recollect.store.checks import check_open
 from recollect.store.protocols import Durability
 from recollect.store.sqlite import errors, scopes
@@ -68,6 +69,8 @@ class Connections:
 
     def _connected(self, writes: bool) -> Connection:
         flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if writes else 0)
+        if writes and self._vfs is None:
+            _make_private(self._place)
         db = Connection(self._place, flags, self._vfs, statementcachesize=200)
         db.set_busy_timeout(BUSY_MS)
         db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # or most statements would be recompiled for every value
@@ -121,6 +124,15 @@ class Connections:
         self.closed = True
         while self._idle:
             self._idle.pop().close()
+
+
+def _make_private(place: str) -> None:
+    """Make the file, where there is none, readable by this user alone; SQLite gives its -wal and -shm the same mode.
+
+    What goes wrong here, SQLite says better.
+    """
+    with suppress(OSError):
+        os.close(private(place, os.O_RDWR | os.O_CREAT | os.O_EXCL))
 
 
 def _write_ahead(db: apsw.Connection) -> None:

@@ -32,7 +32,7 @@ _AT: Final = (
     " CROSS JOIN scope ON scope.id = coalesce(message.session, item.scope)"
 )
 _NAMES: Final = _AT.replace("<fields>", "")
-_WHOLE: Final = _AT.replace("<fields>", ", coalesce(item.body, message.body), tags")
+_WHOLE: Final = _AT.replace("<fields>", ", coalesce(item.body, message.body), item.check_sum, tags")
 _BARE: Final = _AT.replace("<fields>", ", coalesce(item.at, message.at), coalesce(item.role, message.role)")
 
 
@@ -102,9 +102,10 @@ def _bare(row: Sequence[Any]) -> Item:
 
 
 def _item(row: Sequence[Any]) -> Item:
-    position, kind, id, *names, body, tags = row
+    position, kind, id, *names, body, sum, tags = row
     scope = scopes.named(*names)
     if kind == MESSAGE:
         message = codec.decode(id, body)
         return item_of(tagged(message, codec.unsealed(tags)) if tags else message, scope, position)
+    codec.check_whole(f"item {id!r}", sum, body)
     return codec.decode_item(body, kind=kind, id=id, scope=scope, position=position)

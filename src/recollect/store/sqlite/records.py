@@ -21,7 +21,7 @@ from recollect.types import Scope
 _PUT: Final = "INSERT INTO record (position, scope, id, kind, key, check_sum, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _END: Final = "UPDATE record SET ended = ?, superseded_at = ?, superseded_by = ?, check_sum = ? WHERE position = ?"
 _FIELDS: Final = (
-    "SELECT position, record.id, kind, key, body, superseded_at, superseded_by, tenant, user, session"
+    "SELECT position, record.id, kind, key, body, check_sum, ended, superseded_at, superseded_by, tenant, user, session"
     " FROM record JOIN scope ON scope.id = record.scope WHERE record.scope <scope> AND <more> ORDER BY position"
 )
 
@@ -44,6 +44,9 @@ _FIND: Final = {
 _HISTORY: Final = _query("kind = ?2 AND key = ?3")
 _EXTENT: Final = "SELECT count(*), coalesce(max(position), 0) FROM record WHERE scope = ? AND kind = ?"
 _GET: Final = _query("record.id IN (SELECT value FROM json_each(?2))")
+_POSITIONS: Final = scopes.by_scope(
+    "SELECT position FROM record WHERE scope <scope> AND id IN (SELECT value FROM json_each(?2))"
+)
 
 
 class SqliteRecords:
@@ -110,8 +113,9 @@ class SqliteRecords:
     def delete(self, scope: Scope, ids: Sequence[str]) -> int:
 
         def work(change: Change) -> int:
-            there = {record.position for record in _get(change.db, scopes.find(change.db, scope), ids)}
-            gone = remove_records(change.db, there)
+            place = scopes.find(change.db, scope)
+            there = change.db.execute(_POSITIONS[place.level()], (place.id, checks.id_list(ids)))
+            gone = remove_records(change.db, {position for (position,) in there})
             change.erased |= gone > 0
             return gone
 
@@ -153,13 +157,19 @@ def _get(db: apsw.Connection, place: scopes.Place, ids: Sequence[str]) -> list[R
     return checks.in_order(ids, map(_record, rows), lambda record: record.id)
 
 
+def beside(*end: object) -> Sequence[object]:
+    """What a record's checksum is of beside its bytes: how it ended, once it did."""
+    return () if end == (None, None, None) else end
+
+
 def _record(row: Sequence[Any]) -> Record:
     """The record of a row; small ones are cached."""
-    return _kept(*row) if len(row[4]) <= codec.MAX_KEPT else _read(*row)
+    return _kept(*row) if codec.is_small(row[4]) else _read(*row)
 
 
 def _read(*row: Any) -> Record:
-    position, id, kind, key, body, superseded_at, superseded_by, *names = row
+    position, id, kind, key, body, sum, ended, superseded_at, superseded_by, *names = row
+    codec.check_whole(f"record {id!r}", sum, body, *beside(ended, superseded_at, superseded_by))
     return codec.decode_record(
         body,
         superseded_at,

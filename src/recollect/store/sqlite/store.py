@@ -14,7 +14,7 @@ from recollect.errors import ConfigError, NotFound, StoreError
 from recollect.store.backup import OTHER_KIND, making, no_room
 from recollect.store.checks import check_durability
 from recollect.store.protocols import Clock, Durability, Progress
-from recollect.store.sqlite import check, errors, keywords
+from recollect.store.sqlite import check, damage, errors, keywords
 from recollect.store.sqlite.database import Database
 from recollect.store.sqlite.index import SqliteIndex
 from recollect.store.sqlite.jobs import SqliteJobs
@@ -72,6 +72,9 @@ class SqliteStore:
 
     def reindex(self, progress: Progress | None = None) -> int:
         return self._database.write(lambda change: keywords.rebuild(change, progress))
+
+    def mend(self) -> int:
+        return self._database.write(damage.mend)
 
     def backup(self, path: str | Path) -> None:
         target = Path(_checked_name(os.fspath(path)))

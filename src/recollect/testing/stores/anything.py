@@ -67,6 +67,24 @@ class AnythingTests(StoreTests):
         assert texts(store.log.scan(ACME)) == ["bystander"]
         assert store.check() == []
 
+    def test_mending_a_sound_store_changes_nothing(self, store: Store) -> None:
+        fill(store, ADA)
+        before = [
+            store.log.scan(ADA),
+            store.records.find(ADA),
+            store.jobs.find(ADA),
+            store.index.search(ADA, "zebra", 9),
+        ]
+        assert store.mend() == 0
+        after = [
+            store.log.scan(ADA),
+            store.records.find(ADA),
+            store.jobs.find(ADA),
+            store.index.search(ADA, "zebra", 9),
+        ]
+        assert before == after and before[0]
+        assert store.check() == []
+
     @pytest.mark.parametrize("id", ["", "x" * 1_001, "nul\x00", "half\ud83d", None, 7, b"bytes"])
     def test_what_can_not_be_an_id_is_refused(self, store: Store, id: Any) -> None:
         for make in (lambda: Scope(id), lambda: Scope("t", "u", id or ""), lambda: fact(id, 1), lambda: Item("k", id)):
