@@ -101,21 +101,22 @@ def test_who_comes_during_a_stop_is_refused(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize("processes", ["1", "2"])
 def test_a_request_by_an_open_connection_is_answered_as_a_stop_begins(tmp_path: Path, processes: str) -> None:
     """A proxy keeps connections open, and can't tell that its request was not begun if one is closed under it."""
-    process = Process(str(tmp_path / "memory.db"), "--workers", processes)
-    proxy, idle = (HTTPConnection("127.0.0.1", process.port, timeout=30) for _ in range(2))
-    with closing(proxy), closing(idle):
-        proxy.connect()
-        idle.connect()
-        process._process.send_signal(signal.SIGTERM)
-        last = False
-        while not last:
-            time.sleep(0.1)
-            proxy.request("GET", "/healthz")
-            answer = proxy.getresponse()
-            assert (answer.status, answer.read()) == (200, b'{"status":"ok"}')
-            last = answer.getheader("connection") == "close"
-        assert idle.sock.recv(1) == b""
-    assert process.stop() in (0, -signal.SIGTERM)
+    with started(str(tmp_path / "memory.db"), "--workers", processes) as process:
+        proxy, idle = (HTTPConnection("127.0.0.1", process.port, timeout=30) for _ in range(2))
+        with closing(proxy), closing(idle):
+            for connection in (proxy, idle):
+                connection.request("GET", "/healthz")
+                assert connection.getresponse().read() == b'{"status":"ok"}'
+            process._process.send_signal(signal.SIGTERM)
+            last = False
+            while not last:
+                time.sleep(0.02)
+                proxy.request("GET", "/healthz")
+                answer = proxy.getresponse()
+                assert (answer.status, answer.read()) == (200, b'{"status":"ok"}')
+                last = answer.getheader("connection") == "close"
+            assert idle.sock.recv(1) == b""
+        assert process.stop() in (0, -signal.SIGTERM)
     assert not [line for line in process.log if line["level"] == "error"]
 
 
