@@ -7,7 +7,8 @@ would, and its own turns as they come: the upstream has the same to read.
 
 A bare endpoint takes the same parameters and body, checks them, and sends JSON as large as the answer it stands beside;
 bare forwarding sends as many bytes upstream. What is learned from a turn is the work of a thread of its own, after the
-answer: it is told apart from what the request costs.
+answer: it is told apart from what the request costs. Both servers are asked by turns, a few requests of each kind in a
+round: a machine that is slow for a while is slow for all of them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import json
 import os
 import random
 import socket
+import statistics
 import subprocess
 import sys
 import time
@@ -29,7 +31,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import psutil
 from _report import Goal, arguments, publish, table
 from _timing import say, scratch, sentences
 
@@ -37,6 +38,10 @@ from recollect import Memory, Message
 
 CHATS = 16
 SCOPE = 1_000
+RUNS = 40
+"""Requests of a kind in a round."""
+OF_PROCESS = 2
+"""With the number of a process, this names the clock of its processor time."""
 WARM_UP = 2
 """Turns of a chat before its latency counts: they open connections."""
 TRIVIAL = "trivial endpoint"
@@ -44,6 +49,8 @@ TRIVIAL_THEN = 0.141
 """Milliseconds of CPU that a trivial endpoint of FastAPI took where the goals were set."""
 BESIDE = {"search": "bare search", "context": "bare context", "proxied chat turn": "bare forwarding"}
 ANSWER = "A short answer that ends soon."
+READS, TALKS = 0, 1
+"""Whose memory is only read, and who talks."""
 Body = Callable[[str], dict[str, Any]]
 Prompts = list[list[dict[str, str]]]
 UPSTREAM = f"""
@@ -94,15 +101,14 @@ class Server:
     """A process that answers at an address."""
 
     url: str
-    process: psutil.Process
-    learning: frozenset[int]
+    pid: int
+    learning: frozenset[str]
     """The threads that were there before the first request, but for the one that takes requests."""
 
     def cpu(self) -> tuple[float, float]:
-        """Seconds of CPU it has taken so far, and how many of them to learn."""
-        times = self.process.cpu_times()
-        threads = [thread for thread in self.process.threads() if thread.id in self.learning]
-        return times.user + times.system, sum(thread.user_time + thread.system_time for thread in threads)
+        """Milliseconds of CPU it has taken so far, and how many of them to learn."""
+        times = [Path(f"/proc/{self.pid}/task/{thread}/schedstat").read_text().split()[0] for thread in self.learning]
+        return time.clock_gettime(~self.pid << 3 | OF_PROCESS) * 1e3, sum(map(int, times)) / 1e6
 
 
 def free_port() -> int:
@@ -126,9 +132,8 @@ def started(command: list[str], port: int, given: Any = None, **environment: str
                     break
                 except ConnectionRefusedError:
                     time.sleep(0.1)
-            server = psutil.Process(process.pid)
-            others = frozenset(thread.id for thread in server.threads()) - {process.pid}
-            yield Server(f"http://127.0.0.1:{port}", server, others)
+            threads = {task.name for task in Path(f"/proc/{process.pid}/task").iterdir()}
+            yield Server(f"http://127.0.0.1:{port}", process.pid, frozenset(threads - {str(process.pid)}))
         finally:
             process.terminate()
 
@@ -243,9 +248,10 @@ class Cost:
     per_second: float
 
 
-def cost(server: Server, path: str, body: Body, runs: int, params: dict[str, str] | None) -> Cost:
-    headers = {"X-Recollect-User": "user%200", "X-Recollect-Session": "now"}
-    texts = sentences(7)
+def cost(server: Server, path: str, body: Body, chat: int | None = None, *, seed: int, runs: int = RUNS) -> Cost:
+    """What a request costs; `chat` says who is named in its address, `seed` what is asked."""
+    headers = {"X-Recollect-User": f"user%20{TALKS}", "X-Recollect-Session": "now"}
+    texts, params = sentences(seed), None if chat is None else who(chat)
     with httpx2.Client(timeout=60, verify=False) as http:
 
         def send(times: int) -> None:
@@ -253,11 +259,11 @@ def cost(server: Server, path: str, body: Body, runs: int, params: dict[str, str
                 answer = http.post(f"{server.url}{path}", json=body(next(texts)), params=params, headers=headers)
                 assert answer.status_code < 300, answer.text
 
-        send(50)
+        send(WARM_UP)
         before, begun = server.cpu(), time.perf_counter()
         send(runs)
         seconds = time.perf_counter() - begun
-        whole, learning = ((now - then) / runs * 1_000 for now, then in zip(server.cpu(), before, strict=True))
+        whole, learning = ((now - then) / runs for now, then in zip(server.cpu(), before, strict=True))
         return Cost(whole - learning, learning, runs / seconds)
 
 
@@ -273,7 +279,7 @@ def asking(text: str) -> dict[str, Any]:
     return {"question": text}
 
 
-def answers(server: Server, chat: int = 0) -> dict[str, Any]:
+def answers(server: Server, chat: int) -> dict[str, Any]:
     """Answers like those of the service, for the bare endpoints to send, and the bytes of a prompt."""
     text = next(sentences(8))
     with httpx2.Client(base_url=server.url, timeout=60, params=who(chat)) as http:
@@ -282,22 +288,28 @@ def answers(server: Server, chat: int = 0) -> dict[str, Any]:
 
 
 def cpu_share(folder: Path, provider: str, quick: bool) -> dict[str, Cost]:
-    fill(folder / "small.db", SCOPE, 1)
-    runs, caller, port = 100 if quick else 500, who(0), free_port()
-    costs: dict[str, Cost] = {}
+    """The median cost of each kind of request: those that read are about one user, those that write about another."""
+    fill(folder / "small.db", 2 * SCOPE, 2)
+    port = free_port()
     with service(folder / "small.db", provider) as served:
-        costs["search"] = cost(served, "/search", asking, runs, caller)
-        costs["context"] = cost(served, "/context", asking, runs, caller)
-        before = answers(served)
-        costs["add a message"] = cost(served, "/messages", lambda text: {"messages": spoken(text)}, runs, caller)
-        costs["proxied chat turn"] = cost(served, "/v1/chat/completions", completion, runs, None)
-        like = {**before, "prompt": answers(served)["prompt"]}
-    with started([sys.executable, "-c", BARE, str(port)], port, like, OPENAI_BASE_URL=provider) as bare:
-        costs[TRIVIAL] = cost(bare, "/trivial", asking, runs, None)
-        costs["bare search"] = cost(bare, "/search", asking, runs, caller)
-        costs["bare context"] = cost(bare, "/context", asking, runs, caller)
-        costs["bare forwarding"] = cost(bare, "/v1/chat/completions", completion, runs, None)
-    return costs
+        cost(served, "/v1/chat/completions", completion, seed=99, runs=200)  # until the window is full
+        like = {**answers(served, READS), "prompt": answers(served, TALKS)["prompt"]}
+        with started([sys.executable, "-c", BARE, str(port)], port, like, OPENAI_BASE_URL=provider) as bare:
+            kinds: dict[str, tuple[Server, str, Body, int | None]] = {
+                TRIVIAL: (bare, "/trivial", asking, None),
+                "bare search": (bare, "/search", asking, READS),
+                "search": (served, "/search", asking, READS),
+                "bare context": (bare, "/context", asking, READS),
+                "context": (served, "/context", asking, READS),
+                "bare forwarding": (bare, "/v1/chat/completions", completion, None),
+                "proxied chat turn": (served, "/v1/chat/completions", completion, None),
+                "add a message": (served, "/messages", lambda text: {"messages": spoken(text)}, TALKS),
+            }
+            rounds = [{name: cost(*kind, seed=n) for name, kind in kinds.items()} for n in range(3 if quick else 15)]
+    return {
+        name: Cost(*(statistics.median(getattr(one[name], part) for one in rounds) for part in Cost.__annotations__))
+        for name in kinds
+    }
 
 
 def shares(costs: dict[str, Cost]) -> Iterator[tuple[Goal, Goal]]:
