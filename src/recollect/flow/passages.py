@@ -23,7 +23,7 @@ def passages(text: str) -> list[Span]:
 
 def pieces(text: str) -> list[str]:
     """The passages of a text themselves."""
-    return [text[start:end] for start, end in passages(text)]
+    return [text[start:end] for start, end in _cut(text)] if len(text) > LONG else [text]
 
 
 def _cut(text: str) -> Iterator[Span]:

@@ -104,7 +104,7 @@ class Episodic:
         ranking = self.ranker.rank(asked)
         together = ranking.throughout or asks_for_several(question)
         most = None if together else k
-        nothing = self._by_chance(question, ranking)
+        nothing = not asked.by_time and self.ranker.is_off_topic(question, ranking, self.floor)
         whoever = None if ranking.whoever is None or asked.by_time else replace(ranking, scores=ranking.whoever)
         matter = set(query_words(asked.text))
 
