@@ -126,9 +126,7 @@ class Answer:
                     yield comment
             async for piece in self._pieces():
                 yield piece
-            usage, finish = (self.reply.usage, self.reply.finish) if self.reply else (None, None)
-            kept = await self._keep()
-            yield event("done", {"message": kept, "usage": usage, "tokens": self.context.tokens, "finish": finish})
+            yield await self._keep()
         except RecollectError as error:
             yield event("error", told(error))
         except Exception as error:  # the headers were sent already: the stream itself has to say it
@@ -141,8 +139,8 @@ class Answer:
         ask = partial(stream_fitting, self.service.model, self.context.prompt, counter=self.chat.memory.counter)
         deltas = from_thread(ask, self.service.streams.threads)
         async with aclosing(deltas):
-            async for delta in deltas:
-                yield self._took(delta)
+            async for together in deltas:
+                yield b"".join(map(self._took, together))
 
     def _took(self, delta: Delta) -> bytes:
         self.words.append(delta.text)
@@ -150,12 +148,19 @@ class Answer:
         named = {"thinking": delta.thinking, "token": delta.text}
         return b"".join(event(name, {"text": text}) for name, text in named.items() if text)
 
-    async def _keep(self) -> dict[str, Any] | None:
-        """Keep the answer once, even if the caller goes away: whole, or the words that came, marked as partial."""
-        message = self.reply.message if self.reply else Message("assistant", "".join(self.words), metadata=PARTIAL)
+    async def _keep(self) -> bytes:
+        """Keep the answer once, even if the caller goes away: whole, or the words that came, marked as partial.
+
+        Returns the last event.
+        """
+        reply, words = self.reply, "".join(self.words)
         self.reply, self.words = None, []
+        message = reply.message if reply else Message("assistant", words, metadata=PARTIAL)
         if not message.parts:
-            return None
+            return self._done(None, reply)
         with CancelScope(shield=True):
-            kept = await self.service.run(keep_answer, self.chat, self.question, message)
-        return kept.to_dict() if kept else None
+            return await self.service.end(lambda: self._done(keep_answer(self.chat, self.question, message), reply))
+
+    def _done(self, kept: Message | None, reply: Reply | None) -> bytes:
+        usage, finish = (reply.usage, reply.finish) if reply else (None, None)
+        return event("done", {"message": kept, "usage": usage, "tokens": self.context.tokens, "finish": finish})

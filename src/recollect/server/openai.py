@@ -155,7 +155,7 @@ class Turn:
     async def _answered(self, reply: Reply, kept: Kept) -> Response:
         """Keep an answer that came in one piece, and return it."""
         if reply.status == 200 and not kept.again and (message := answer_of(reply.data)):
-            await self.service.run(keep_answer, self.chat, kept.follows, message)
+            await self.service.end(keep_answer, self.chat, kept.follows, message)
         return _passed(reply, self.headers)
 
     async def _asked(self, ask: Callable[[Any], Awaitable[T]]) -> tuple[T | Reply, Kept]:
@@ -247,7 +247,7 @@ class Turn:
             if not kept:
                 kept = True
                 with CancelScope(shield=True):
-                    await self.service.run(self._add, heard, asked)
+                    await self.service.end(self._add, heard, asked)
 
         try:
             async for piece in opened.pieces:
