@@ -231,18 +231,22 @@ def test_many_answers_that_end_at_once_leave_threads_to_others(monkeypatch: pyte
 
     monkeypatch.setattr(server_chat, "keep_answer", slow)
     model = Scripted("Hello!")
-    with Memory.open(":memory:", embedder=None) as memory, listening(create_app(Options(), memory, model)) as url:
-        with ThreadPoolExecutor(THREADS) as pool, httpx2.Client(base_url=url, timeout=30, verify=False) as http:
-            asked = [{"user": f"user {number}", "session": "trip"} for number in range(THREADS)]
-            answers = [pool.submit(http.post, "/chat", params=params, json=HI) for params in asked]
-            while len(memory.sessions(limit=100)) < THREADS:
-                time.sleep(0.05)
-            time.sleep(0.5)
-            try:
-                assert http.get("/sessions", timeout=5).is_success
-            finally:
-                let_go.set()
-            assert all("event: done" in answer.result().text for answer in answers)
+    with (
+        Memory.open(":memory:", embedder=None) as memory,
+        listening(create_app(Options(), memory, model)) as url,
+        ThreadPoolExecutor(THREADS) as pool,
+        httpx2.Client(base_url=url, timeout=30, verify=False) as http,
+    ):
+        asked = [{"user": f"user {number}", "session": "trip"} for number in range(THREADS)]
+        answers = [pool.submit(http.post, "/chat", params=params, json=HI) for params in asked]
+        while len(memory.sessions()) < THREADS:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        try:
+            assert http.get("/sessions", timeout=5).is_success
+        finally:
+            let_go.set()
+        assert all("event: done" in answer.result().text for answer in answers)
 
 
 async def chat_and_go(app: FastAPI, model: Scripted) -> None:

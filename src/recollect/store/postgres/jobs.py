@@ -61,8 +61,8 @@ class PostgresJobs:
         return self._database.write(None, lambda db: _claim(db, known, now, worker, lease, limit), repeatable=True)
 
     def renew(self, job: Job, lease: float = 60.0) -> Job:
-        now = self._database.clock()
-        return self._database.write(job.scope, lambda db: queue.renew(_Rows(db, now), job, lease), repeatable=True)
+        now = self._database.clock()  # without the scope: its own effects may hold that for long
+        return self._database.write(None, lambda db: queue.renew(_Rows(db, now), job, lease), repeatable=True)
 
     def finish(self, job: Job) -> None:
         now = self._database.clock()
