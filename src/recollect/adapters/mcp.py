@@ -261,7 +261,6 @@ class MemoryServer(MCPServer[Any]):
                 mime_type="application/json",
             )
             for session in found
-            if session.messages
         ]
 
     def _transcript(self, session: str) -> str:

@@ -87,7 +87,10 @@ class Log(Protocol):
         """
 
     def sessions(self, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[SessionStats]:
-        """The sessions in the scope, most recently written to first; the next page is `before=page[-1].position`."""
+        """The sessions in the scope, most recently written to first; the next page is `before=page[-1].position`.
+
+        One whose messages were all erased is not among them. Its numbers go on where it is written to again.
+        """
 
     def tag(self, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entry:
         """Set tags in the metadata of a message (None removes a key); returns its entry. Content and hash don't change.
