@@ -32,7 +32,7 @@ from recollect.server.heard import Heard, answer_of
 from recollect.server.keeping import Kept, keep, keep_answer
 from recollect.server.problems import Refused, openais, told
 from recollect.server.replies import to_json
-from recollect.server.service import Service, Talks, Writes, context_for, served
+from recollect.server.service import Reads, Service, Talks, context_for, served
 from recollect.server.streams import Stream, while_there
 from recollect.server.upstream import Declined, Reply
 from recollect.session import Session
@@ -58,13 +58,13 @@ Named = Annotated[str | SkipJsonSchema[None], Header()]
 
 
 @routes.get("/models", operation_id="listModels", response_model=shown.Models)
-async def list_models(request: Request, _: Writes) -> Response:
+async def list_models(request: Request, _: Reads) -> Response:
     """The models that can be asked for."""
     return _passed(await served(request).upstream.models())
 
 
 @routes.get("/models/{model:path}", operation_id="retrieveModel", response_model=shown.Model)
-async def retrieve_model(request: Request, _: Writes, model: str) -> Response:
+async def retrieve_model(request: Request, _: Reads, model: str) -> Response:
     """The model that a name stands for."""
     if model in ("", ".", ".."):
         raise Refused(404, "no model is named", "name one that GET /v1/models lists")

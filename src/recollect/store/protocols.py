@@ -228,8 +228,8 @@ class Jobs(Protocol):
     def fail(self, job: Job, error: str, *, retry: bool = True) -> Job:
         """Make a job wait for its next attempt, or give it up; returns the job. Conflict if the lease was lost."""
 
-    def find(self, scope: Scope, *, state: JobState | None = None, limit: int = 100) -> list[Job]:
-        """The jobs in the scope in that state, or in any state, oldest first."""
+    def find(self, scope: Scope, *, state: JobState | None = None, after: str = "", limit: int = 100) -> list[Job]:
+        """The jobs in the scope in that state, or in any, oldest first; the next page is `after=page[-1].id`."""
 
     def revive(self, scope: Scope) -> int:
         """Make the dead jobs in the scope wait again, as if new; returns how many there were."""
