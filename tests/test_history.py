@@ -108,6 +108,16 @@ def test_a_system_message_is_no_answer_to_a_question_that_failed() -> None:
         assert said(chat)[-1] == ("assistant", "At nine.")
 
 
+def test_an_answer_whose_question_is_erased_meanwhile_is_not_kept() -> None:
+    with Memory.open(":memory:", embedder=None) as memory:
+        chat = memory.session("trip", user="ada")
+        asking = Asking(History(chat, 2_000), [Message("user", "Where do I live?")], (), list)
+        asking.first()
+        chat.forget()
+        asking.keep(Message("assistant", "In Oslo."))
+        assert said(chat) == []
+
+
 def test_a_system_message_that_was_kept_amid_a_conversation_changes_no_history() -> None:
     with Memory.open(":memory:", embedder=None) as memory:
         chat = memory.session("trip", user="ada")

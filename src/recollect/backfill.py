@@ -158,13 +158,15 @@ def keep_messages(chat: Session, messages: Sequence[Message]) -> int:
 
     Raises Conflict if a message that is there says something else.
     """
-    found = chat.memory.store.log.get(chat.scope, [message.id for message in messages if message.id])
-    known, tags = {entry.message.id: entry for entry in found}, dict[str, Mapping[str, Any]]()
-    for message in messages:
-        entry = known.get(message.id)
-        if entry and message != entry.message and (missing := _missing(message, entry)):
-            tags[message.id] = missing
-    new = chat.add_many(message for message in messages if message.id not in known)
+    store = chat.memory.store
+    with store.transaction(chat.scope):  # or another import at once would count the same as new
+        found = store.log.get(chat.scope, [message.id for message in messages if message.id])
+        known, tags = {entry.message.id: entry for entry in found}, dict[str, Mapping[str, Any]]()
+        for message in messages:
+            entry = known.get(message.id)
+            if entry and message != entry.message and (missing := _missing(message, entry)):
+                tags[message.id] = missing
+        new = chat.add_many(message for message in messages if message.id not in known)
     if tags:
         tag_many(chat, tags)
     return len({message.id for message in new})
@@ -193,10 +195,13 @@ def _one_by_one(chat: Session, batch: Sequence[Message], skipped: list[Skipped])
 def _facts(chat: Session, notes: Iterable[Note]) -> int:
     """Keep notes as facts of the user, in their own words; returns how many are new."""
     records = {record.id: record for record in (_fact(note, chat) for note in notes)}
-    kept, owner = chat.memory.store.records, chat.scope.owner
-    known = {record.id for record in kept.get(owner, list(records))}
-    new = [record for id, record in records.items() if id not in known]
-    kept.put(owner, new)
+    store, owner = chat.memory.store, chat.scope.owner
+    if not records:
+        return 0
+    with store.transaction(owner):
+        known = {record.id for record in store.records.get(owner, list(records))}
+        new = [record for id, record in records.items() if id not in known]
+        store.records.put(owner, new)
     return len(new)
 
 

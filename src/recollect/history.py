@@ -28,7 +28,7 @@ from recollect.layers.answer import Attempts, less
 from recollect.llm.overflow import detect
 from recollect.memory import Memory
 from recollect.recent import Recent
-from recollect.session import Session
+from recollect.session import Session, add_answers
 from recollect.store import Entry
 from recollect.tokens import REPLY_TOKENS, count_message, count_tools
 from recollect.types import Message, check_id
@@ -78,8 +78,11 @@ class History:
 
     def asked(
         self, given: Sequence[Message], tools: Sequence[Mapping[str, Any]] = (), most: int | None = None
-    ) -> tuple[list[Sent], bool]:
-        """As `prompt`; also returns whether this question is asked again: all was known, and more was said since."""
+    ) -> tuple[list[Sent], str | None]:
+        """As `prompt`; also returns the id of the last message given, which is to be answered.
+
+        None where this question is asked again: all was known, and more was said since.
+        """
         with self._lock:
             system = [Sent(message, place) for place, message in enumerate(given) if message.role == "system"]
             lines, again = self._lines(given)
@@ -92,7 +95,10 @@ class History:
                 else:
                     shown = self._fitted(lines, room, REPLY_TOKENS + count_tools(tools, self.session.memory.counter))
             known = {line.message.id: line for line in lines}
-            return [*system, *(_sent(message, known.get(message.id)) for message in shown)], again
+            there = {entry.message.id for entry in self._log}
+            last = next((line.message.id for line in reversed(lines) if line.message.id in there), "")
+            sent = [*system, *(_sent(message, known.get(message.id)) for message in shown)]
+            return sent, None if again else last
 
     def counted(self, sent: Sequence[Sent], tools: Sequence[Mapping[str, Any]]) -> int:
         """How many tokens a prompt takes together with its tools."""
@@ -177,7 +183,7 @@ class Asking(Generic[R]):
     given: Sequence[Message]
     tools: Sequence[Mapping[str, Any]]
     made: Callable[[Sequence[Sent]], R]
-    _again: bool = field(init=False)  # whether the question had been asked before
+    _question: str | None = field(init=False)  # the id of what is answered; None where it had been asked before
     _attempts: Attempts[Sent] = field(init=False)
 
     def ask(self, model: Callable[[R], T]) -> T:
@@ -201,7 +207,7 @@ class Asking(Generic[R]):
     def first(self) -> R:
         """Keep what is new; returns the first request to make."""
         history, given, tools = self.history, self.given, self.tools
-        sent, self._again = history.asked(given, tools)
+        sent, self._question = history.asked(given, tools)
 
         def smaller(overflow: ContextOverflow, attempt: int) -> list[Sent]:
             return history.prompt(given, tools, less(overflow, history.counted(sent, tools), attempt))
@@ -215,8 +221,13 @@ class Asking(Generic[R]):
         return self.made(self._attempts.after(error, status, detect(status, str(error))))
 
     def keep(self, *answers: Message) -> None:
-        """Keep what the model said. The answer to a repeated question is kept only once the caller passes it back."""
-        if not self._again:
+        """Keep what the model said, unless what it answers was erased meanwhile.
+
+        The answer to a repeated question is kept only once the caller passes it back.
+        """
+        if self._question:
+            add_answers(self.history.session, self._question, answers)
+        elif self._question is not None:
             self.history.session.add_many(answers)
 
 

@@ -197,7 +197,8 @@ class Memory:
     ) -> list[store.SessionStats]:
         """An overview of the sessions of a user, or of all users; the most recently written comes first.
 
-        `before=page[-1].position` gives the next page. `limit=None` gives all sessions at once.
+        `before=page[-1].position` gives the next page. `limit=None` gives all sessions at once. One whose messages were
+        all erased is not among them.
         """
         most = MAX_WHOLE if limit is None else limit
         return self.store.log.sessions(Scope(tenant, user), before=before, limit=most)

@@ -157,7 +157,7 @@ def _found(store: Store, plan: Plan) -> _Found:
 def _find_messages(store: Store, plan: Plan, policies: Sequence[Policy], found: _Found) -> None:
     times: dict[Scope, dict[str, datetime]] = {}
     spoken: dict[Scope, list[_Turn]] = {}
-    for session in [one.scope for one in each_session(store.log, plan.scope) if one.messages]:
+    for session in [one.scope for one in each_session(store.log, plan.scope)]:
         read = store.log.read(session)
         times[session] = {entry.message.id: _at(entry) for entry in read}
         spoken[session] = list(_turns(session, read))

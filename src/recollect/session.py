@@ -215,6 +215,13 @@ def tag_many(session: Session, tags: Mapping[str, Mapping[str, Any]]) -> list[En
     return entries
 
 
+def add_answers(session: Session, question: str, answers: Iterable[Message]) -> tuple[Message, ...]:
+    """Keep what a model said to the message with that id; nothing where that was erased while the model thought."""
+    store = session.memory.store
+    with store.transaction(session.scope):
+        return session.add_many(answers) if store.log.get(session.scope, [question]) else ()
+
+
 def as_written(message: str) -> int | str:
     """The number or id that a command line or a URL names: "12" is the number 12, "id:12" the id "12"."""
     digits = _DIGITS.fullmatch(message)

@@ -296,6 +296,25 @@ def test_a_conversation_of_which_all_is_erased_is_not_listed(memory: Memory) -> 
     with_client(server(memory, user="ada"), look)
 
 
+def test_conversations_are_listed_page_by_page(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recollect.adapters.mcp.MOST_LISTED", 2)
+    for number in range(5):
+        memory.session(f"{number}", user="ada").add("user", "Hello.")
+
+    async def look(client: Client) -> None:
+        names, cursor = list[list[str]](), None
+        while not names or cursor:
+            page = await client.list_resources(cursor=cursor)
+            names.append([resource.name for resource in page.resources])
+            cursor = page.next_cursor
+        assert names == [["4", "3"], ["2", "1"], ["0"]]
+        for other in ("x", "-1", "9" * 30):
+            with pytest.raises(MCPError, match="list the resources from the start"):
+                await client.list_resources(cursor=other)
+
+    with_client(server(memory, user="ada"), look)
+
+
 def test_half_a_surrogate_pair_in_memory_is_told_as_a_question_mark(memory: Memory) -> None:
     chat = memory.session("trip", user="ada")
     chat.add("user", "My sister Nad\ud83dia moved to Oslo.")

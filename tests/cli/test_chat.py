@@ -7,13 +7,17 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from recollect import Memory
-from recollect.cli.chat import _lines
+from recollect.cli.chat import _lines, _turn
+from recollect.llm.model import Delta
+from recollect.llm.recall import RecallModel
 from recollect.testing import Provider
 
 from .conftest import Run, parsed
@@ -61,6 +65,19 @@ def test_what_was_said_is_kept_though_the_model_fails(trip: Run, monkeypatch: py
         failed = trip("chat", "Where does my sister live?", "--model", "openai:gpt-4o-mini", code=1)
     assert len(failed.stderr.splitlines()) == 1
     assert [line["content"] for line in parsed(trip, "history")] == ["Where does my sister live?"]
+
+
+def test_an_answer_whose_question_is_erased_meanwhile_is_not_kept() -> None:
+    with Memory.open(":memory:", embedder=None) as memory:
+        chat = memory.session("trip", user="ada")
+
+        class Slow(RecallModel):
+            def stream(self, *given: Any, **options: Any) -> Iterator[Delta]:
+                chat.forget()
+                yield from super().stream(*given, **options)
+
+        _turn(chat, Slow(), "Where do I live?", None, None, False)
+        assert chat.history() == ()
 
 
 def test_a_conversation_goes_on_after_a_failure(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +25,7 @@ from recollect.errors import Conflict
 from recollect.frozen import EMPTY
 from recollect.imports import Imported, Note, Skipped, read
 from recollect.imports.values import Read
+from recollect.session import Session
 from recollect.transfer import export_lines, import_lines
 from tests.imports.exports import chatgpt, claude, mem0
 
@@ -46,6 +48,25 @@ def export(tmp_path: Path) -> Path:
 def log(memory: Memory) -> list[tuple[Any, ...]]:
     entries = memory.store.log.scan(Scope("default"), limit=100_000)
     return [(e.scope.session, e.seq, e.message.replace(received=None)) for e in entries]
+
+
+def test_two_imports_at_once_count_each_message_once(
+    memory: Memory, export: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_many, done = Session.add_many, list[Backfilled]()
+    other = threading.Thread(target=lambda: done.append(backfill(memory, read(export), user="ada")))
+
+    def slow(chat: Session, messages: Iterable[Message]) -> tuple[Message, ...]:
+        monkeypatch.setattr(Session, "add_many", add_many)
+        other.start()
+        other.join(0.5)
+        return chat.add_many(messages)
+
+    monkeypatch.setattr(Session, "add_many", slow)
+    done.append(backfill(memory, read(export), user="ada"))
+    other.join(60)
+    assert [sum(one.messages for one in done), sum(one.known for one in done)] == [80, 80]
+    assert len(log(memory)) == 80
 
 
 def test_conversations_keep_their_ids_and_times_and_are_recalled(memory: Memory, export: Path) -> None:
@@ -176,7 +197,7 @@ def test_tags_are_given_to_many_messages_at_once(memory: Memory, monkeypatch: py
     tagged = tuple(message.replace(metadata={"score": 5}) for message in said)
     backfill(memory, [Imported("s", tagged)], user="ada")
     assert [message.metadata["score"] for message in memory.session("s", user="ada").history()] == [5] * 400
-    assert len(commits) == 1
+    assert len(commits) == 2  # for what is new, and for the tags
 
 
 def test_very_many_broken_lines_take_no_longer_than_their_number(memory: Memory) -> None:

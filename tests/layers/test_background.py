@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -141,3 +142,31 @@ def test_a_job_that_takes_long_holds_no_stop_up_and_is_done_again(
     with open_store(str(tmp_path / "memory.db")) as again:
         assert [job.kind for job in again.jobs.claim(("work",), worker="w")] == ["work"]
         assert again.jobs.find(scope, state="dead") == []
+
+
+def test_a_job_that_outlives_its_lease_stays_with_its_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "LEASE", 0.5)
+    store, begun, over = open_store(str(tmp_path / "memory.db")), threading.Event(), threading.Event()
+
+    def learn(job: Job) -> int:
+        begun.set()
+        over.wait(60)
+        store.jobs.finish(job)
+        return 1
+
+    store.jobs.enqueue(scope := Scope("acme", "ada", "trip"), [Job("work")])
+    working, dues = Background(store, {"work": learn}, Telemetry()), set[datetime | None]()
+    assert begun.wait(60)
+    end = time.monotonic() + 60
+    while len(dues) < 3:
+        assert time.monotonic() < end, "its lease is not renewed"
+        dues.add(store.jobs.find(scope)[0].due)
+        time.sleep(0.05)
+    over.set()
+    working.stop()
+    assert store.jobs.find(scope) == []
+    store.close()
+
+
+def test_the_job_of_a_process_that_was_killed_is_taken_up_within_about_a_minute() -> None:
+    assert background.LEASE + background.POLL_SECONDS < 65

@@ -136,6 +136,13 @@ def test_a_key_may_do_what_it_says_and_nothing_else(memory: Memory) -> None:
                 assert status in (200, 201, 403)
 
 
+def test_a_key_that_may_only_read_lists_models(memory: Memory) -> None:
+    headers = signed(add_key(memory.store, may=["read"])[1])
+    with memory, running(memory) as service:
+        for path in ("/v1/models", "/v1/models/recollect"):
+            assert service.http.get(path, headers=headers).status_code == 200
+
+
 def test_every_operation_but_those_about_its_health_says_what_a_key_must_allow(service: Running) -> None:
     paths = service.http.get("/openapi.json").json()["paths"]
     named = [(path, ways) for path, each in paths.items() for ways in (one.get("security") for one in each.values())]

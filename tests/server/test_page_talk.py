@@ -163,7 +163,7 @@ def test_each_press_goes_to_one_earlier_question(sample: Running, tab: Any) -> N
 
 def test_no_jobs_of_one_state_is_not_all_is_done(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
-        found.page.route("**/jobs?*", lambda route: route.fulfill(json={"items": []}))
+        found.page.route("**/jobs?*", lambda route: route.fulfill(json={"items": [], "after": None}))
         page = found.open("jobs")
         expect(page.locator(".empty-title")).to_have_text("All is done")
         page.get_by_label("State").select_option("dead")

@@ -43,7 +43,9 @@ def a_million(route: Any) -> None:
         {"seq": n, "tokens": 4, "message": {"role": "user", "id": f"m{n}", "content": f"message {n}"}}
         for n in range(first, until + 1)
     ]
-    route.fulfill(json={"items": items, "earlier": first > 1, "later": until < LAST})
+    route.fulfill(
+        json={"items": items, "before": first if first > 1 else None, "after": until if until < LAST else None}
+    )
 
 
 def test_a_million_messages_scroll_with_few_rows(service: Running, tab: Any) -> None:

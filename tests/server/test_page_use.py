@@ -151,7 +151,7 @@ def test_a_later_question_than_the_last_leaves_the_context_in_sight(sample: Runn
         page = found.open("replay")
         page.get_by_role("slider").press("ArrowLeft")
         expect(page.locator(".replayed[data-seq='52'] .budget")).to_be_visible()
-        page.route("**/contexts/58?*", lambda _: None)
+        page.route("**/replay?*", lambda _: None)
         later = page.get_by_role("button", name="Later question")
         for _ in range(2):
             with page.expect_response("**/messages?*"):
@@ -274,7 +274,7 @@ def test_a_preview_of_something_else_is_not_there_to_be_forgotten(sample: Runnin
 def test_a_conversation_beyond_the_list_is_not_called_new(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
         page = found.page
-        page.route("**/sessions?*", lambda route: route.fulfill(json={"items": [], "next": 7}))
+        page.route("**/sessions?*", lambda route: route.fulfill(json={"items": [], "before": 7}))
         page = found.open("chat")
         expect(page.locator("#session option")).to_have_text(
             [f"{named('trip')} · {named('ada')}", "Older ones are opened by name: New…"]
@@ -350,7 +350,7 @@ def test_the_words_of_a_job_are_not_broken(width: int, sample: Running, tab: Any
     shown = {**job, "scope": {"user": "ada", "session": "a long name " * 12}}
     with tab(sample.url, viewport={"width": width, "height": 700}) as found:
         page = found.page
-        page.route("**/jobs?*", lambda route: route.fulfill(json={"items": [shown]}))
+        page.route("**/jobs?*", lambda route: route.fulfill(json={"items": [shown], "after": None}))
         page = found.open("jobs")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         for text in ("summary", "waiting"):
@@ -364,7 +364,7 @@ def test_only_a_job_that_waits_is_due(sample: Running, tab: Any) -> None:
         for state in ("waiting", "running", "dead")
     ]
     with tab(sample.url) as found:
-        found.page.route("**/jobs?*", lambda route: route.fulfill(json={"items": jobs}))
+        found.page.route("**/jobs?*", lambda route: route.fulfill(json={"items": jobs, "after": None}))
         due = found.open("jobs").locator("tbody td:nth-child(4)").all_inner_texts()
         assert [bool(text) for text in due] == [True, False, False]
 

@@ -15,6 +15,7 @@ import openai
 import pytest
 from anyio import CapacityLimiter
 
+from recollect.errors import ModelUnavailable
 from recollect.server import openai as server_openai
 from recollect.server import streams, upstream
 from recollect.server.heard import Heard
@@ -258,9 +259,32 @@ def test_who_reads_slowly_is_not_run_away_from() -> None:
 
     async def read() -> list[int]:
         async with aclosing(upstream.from_thread(items, CapacityLimiter(1))) as coming:
-            first = [await anext(coming) for _ in range(3)]
+            first = await anext(coming)
             await asyncio.sleep(0.2)
-            return first
+            return [*first, *await anext(coming)]
 
-    assert asyncio.run(read()) == [0, 1, 2]
-    assert len(made) <= upstream.AHEAD + 5
+    read_so_far = asyncio.run(read())
+    assert read_so_far == [*range(len(read_so_far))]
+    assert len(made) <= len(read_so_far) + upstream.AHEAD + 1
+
+
+def test_what_came_while_the_reader_was_busy_comes_at_once_and_before_the_error() -> None:
+    go_on, done = threading.Event(), threading.Event()
+
+    def items() -> Iterator[int]:
+        yield 0
+        go_on.wait(30)
+        yield from (1, 2, 3)
+        done.set()
+        raise ModelUnavailable("gone")
+
+    async def read() -> list[list[int]]:
+        found = list[list[int]]()
+        with pytest.raises(ModelUnavailable, match="gone"):
+            async for together in upstream.from_thread(items, CapacityLimiter(1)):
+                found.append(together)
+                go_on.set()
+                done.wait(30)
+        return found
+
+    assert asyncio.run(read()) == [[0], [1, 2, 3]]

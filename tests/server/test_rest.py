@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from recollect.server.problems import BODIES, PARTS
-from recollect.store import Entry
+from recollect.store import Entry, Job
 from recollect.types import Scope
 from tests.server.rest import ADA, HELLO, NOTED, add, listed, texts
 from tests.server.running import Running
@@ -32,7 +32,7 @@ def test_a_message_is_kept_and_comes_back_with_its_number(service: Running) -> N
     assert [item["content"] for item in added.json()["items"]] == [HELLO["content"], NOTED["content"]]
     page = listed(service)
     assert [(item["seq"], item["message"]["role"]) for item in page["items"]] == [(1, "user"), (2, "assistant")]
-    assert (page["earlier"], page["later"]) == (False, False)
+    assert (page["before"], page["after"]) == (None, None)
 
 
 def test_parts_of_every_kind_come_back_as_they_were_sent(service: Running) -> None:
@@ -70,7 +70,7 @@ def test_head_is_no_method_of_what_can_not_be_read(service: Running) -> None:
     refused = service.http.head("/recall")
     assert (refused.status_code, refused.headers["allow"]) == (405, "POST")
     assert service.http.patch("/messages").headers["allow"] == "GET, POST, HEAD"
-    for path in ("/", "/contexts/1", "/v1/models/test"):
+    for path in ("/", "/facts/history", "/v1/models/test"):
         assert service.http.patch(path).headers["allow"] == "GET, HEAD"
 
 
@@ -85,13 +85,15 @@ def test_half_a_surrogate_pair_survives(service: Running) -> None:
 def test_pages_go_backward_and_forward(service: Running) -> None:
     add(service, *({"role": "user", "content": str(n)} for n in range(1, 11)))
     last = listed(service, limit=3)
-    assert (texts(last), last["earlier"], last["later"]) == (["8", "9", "10"], True, False)
+    assert (texts(last), last["before"], last["after"]) == (["8", "9", "10"], 8, None)
     before = listed(service, limit=3, before=8)
-    assert (texts(before), before["earlier"], before["later"]) == (["5", "6", "7"], True, True)
+    assert (texts(before), before["before"], before["after"]) == (["5", "6", "7"], 5, 7)
     first = listed(service, limit=3, after=0)
-    assert (texts(first), first["earlier"], first["later"]) == (["1", "2", "3"], False, True)
+    assert (texts(first), first["before"], first["after"]) == (["1", "2", "3"], None, 3)
     rest = listed(service, limit=50, after=3)
-    assert (len(rest["items"]), rest["earlier"], rest["later"]) == (7, True, False)
+    assert (len(rest["items"]), rest["before"], rest["after"]) == (7, 4, None)
+    none = listed(service, before=1)
+    assert (none["items"], none["before"], none["after"]) == ([], None, 0)
 
 
 def test_pages_begin_and_end_at_ids_too(service: Running) -> None:
@@ -213,9 +215,34 @@ def test_sessions_are_listed_the_last_written_first(service: Running) -> None:
         ("three", HELLO["content"]),
         ("two", HELLO["content"]),
     ]
-    rest = service.http.get("/sessions", params={"user": "ada", "limit": 2, "before": page["next"]}).json()
-    assert ([item["session"] for item in rest["items"]], rest["next"]) == (["one"], None)
+    rest = service.http.get("/sessions", params={"user": "ada", "limit": 2, "before": page["before"]}).json()
+    assert ([item["session"] for item in rest["items"]], rest["before"]) == (["one"], None)
     assert len(service.http.get("/sessions").json()["items"]) == 4
+
+
+def test_every_list_is_paged_alike(service: Running) -> None:
+    for number in range(5):
+        add(service, HELLO, where={"user": "ada", "session": f"{number}"})
+        service.http.post("/facts", params=ADA, json={"key": f"key:{number}", "value": "x"})
+        service.http.post("/documents", params=ADA, json={"name": f"{number}.md", "text": f"Tent {number}."})
+    service.memory.drain()
+    service.memory.store.jobs.enqueue(Scope("default", "ada"), [Job("later", key=f"{n}", delay=99) for n in range(5)])
+    for path, side in {"/sessions": "before", "/facts": "after", "/documents": "after", "/jobs": "after"}.items():
+        whose: dict[str, Any] = {} if path == "/jobs" else ADA if path != "/sessions" else {"user": "ada"}
+        whole, paged = service.http.get(path, params={**whose, "limit": 1_000}).json(), list[Any]()
+        assert len(whole["items"]) >= 5
+        more: dict[str, Any] = {}
+        while side not in more or more[side] is not None:
+            page = service.http.get(path, params={**whose, "limit": 2, **more}).json()
+            paged, more = [*paged, *page["items"]], {side: page[side]}
+        assert (paged, whole[side]) == (whole["items"], None)
+
+
+def test_a_page_after_what_is_gone_is_not_taken_for_the_end(service: Running) -> None:
+    for path in ("/facts", "/documents"):
+        refused = service.http.get(path, params={**ADA, "after": "gone"})
+        says = "the list has no 'gone' any more: read it from its start"
+        assert (refused.status_code, refused.json()["detail"]) == (404, says)
 
 
 def test_jobs_can_be_seen_and_revived(service: Running) -> None:
@@ -301,16 +328,16 @@ def test_messages_are_found_by_role_time_and_metadata(service: Running) -> None:
     ]
     assert service.http.post("/messages", params=ADA, json={"messages": said}).status_code == 201
 
-    def found(where: dict[str, Any], **more: int) -> tuple[list[str], bool]:
+    def found(where: dict[str, Any], **more: int) -> tuple[list[str], int | None]:
         page = service.http.post("/messages/search", params={**ADA, **more}, json=where).json()
-        return [one["message"]["content"] for one in page["items"]], page["earlier"]
+        return [one["message"]["content"] for one in page["items"]], page["before"]
 
-    assert found({}) == (["One.", "Two.", "Three."], False)
-    assert found({"roles": ["user"]}) == (["One.", "Three."], False)
-    assert found({"roles": ["user"]}, limit=1) == (["Three."], True)
-    assert found({"roles": ["user"]}, before=3) == (["One."], False)
-    assert found({"since": "2026-05-02T00:00:00Z", "before": "2026-05-03T00:00:00Z"}) == (["Two."], False)
-    assert found({"metadata": {"score": 9}}) == (["Two."], False)
+    assert found({}) == (["One.", "Two.", "Three."], None)
+    assert found({"roles": ["user"]}) == (["One.", "Three."], None)
+    assert found({"roles": ["user"]}, limit=1) == (["Three."], 3)
+    assert found({"roles": ["user"]}, before=3) == (["One."], None)
+    assert found({"since": "2026-05-02T00:00:00Z", "before": "2026-05-03T00:00:00Z"}) == (["Two."], None)
+    assert found({"metadata": {"score": 9}}) == (["Two."], None)
     assert service.http.post("/messages/search", params=ADA, json={"role": "user"}).status_code == 422
 
 
@@ -350,8 +377,6 @@ def test_an_id_of_a_few_digits_is_told_from_a_number(service: Running) -> None:
     add(service, {**HELLO, "id": "2"}, NOTED, {**HELLO, "id": "id:2"}, NOTED)
     for written, before in (("2", 1), ("id:2", 0), ("id:id:2", 2)):
         assert len(listed(service, before=written)["items"]) == before
-        answered = service.http.get(f"/contexts/{written}", params=ADA)
-        assert answered.status_code == (404 if written == "2" else 200)
 
 
 @pytest.mark.parametrize(("path", "body"), BODIES.items())

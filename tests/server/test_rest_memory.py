@@ -41,16 +41,19 @@ def test_a_budget_that_is_too_small_says_by_how_much(service: Running) -> None:
     assert refused.json()["needed"] > refused.json()["allowed"]
 
 
+def replay(service: Running, message: int | str, **more: Any) -> Any:
+    return service.http.post("/replay", params=ADA, json={"message": message, **more})
+
+
 def test_a_context_of_the_past_is_built_again(service: Running) -> None:
     add(service, HELLO, NOTED, {"role": "user", "content": "Where does my sister live?"}, NOTED)
-    replayed = service.http.get("/contexts/3", params=ADA).json()
+    replayed = replay(service, 3).json()
     assert replayed["messages"][-1]["content"].endswith("Where does my sister live?")
-    assert service.http.get("/contexts/99", params=ADA).status_code == 404
+    assert replay(service, 99).status_code == 404
     add(service, {"role": "user", "content": "Where does my sister live?", "id": "ask/2?"})
-    by_id, by_number = (service.http.get(f"/contexts/{one}", params=ADA).json() for one in ("ask%2F2%3F", "5"))
-    assert by_id == by_number
-    for gone in ("ask", "0", "ask%2F2%3F%2F"):
-        assert service.http.get(f"/contexts/{gone}", params=ADA).status_code == 404
+    assert replay(service, "ask/2?").json() == replay(service, 5).json()
+    for gone in ("ask", "5", 0):
+        assert replay(service, gone).status_code == 404
 
 
 def test_a_time_that_is_none_is_refused_with_an_example(service: Running) -> None:
@@ -126,8 +129,16 @@ def test_documents_are_kept_found_and_removed(service: Running) -> None:
     text = "# Tents\n\nThe blue tent sleeps four people and weighs nine kilograms."
     added = service.http.post("/documents", params=ADA, json={"name": "camping.md", "text": text})
     assert (added.status_code, added.json()["name"]) == (201, "camping.md")
-    upload = service.http.put("/documents", params={**ADA, "name": "page.HTML"}, content=b"<p>The red canoe leaks.</p>")
-    assert upload.status_code == 201
+    upload_body = b"<p>The red canoe leaks.</p>"
+    upload = service.http.put("/documents", params={**ADA, "name": "page.HTML"}, content=upload_body)
+    assert (upload.status_code, upload.json()["metadata"]) == (201, {})
+    about = {"metadata": '{"by": "Bo", "pages": [3]}', "at": "2026-05-01T12:00:00Z"}
+    again = service.http.put("/documents", params={**ADA, "name": "page.HTML", **about}, content=upload_body)
+    assert again.json()["metadata"] == {"by": "Bo", "pages": [3]}
+    assert again.json()["at"].startswith("2026-05-01T12:00:00")
+    for wrong in ("[]", "{", "1"):
+        refused = service.http.put("/documents", params={**ADA, "name": "a.txt", "metadata": wrong}, content=b"x")
+        assert refused.status_code == 422
     assert [item["name"] for item in service.http.get("/documents", params=ADA).json()["items"]] == [
         "camping.md",
         "page.HTML",
@@ -177,21 +188,17 @@ def test_sources_name_their_sessions(service: Running) -> None:
     assert (line["kept"], line["sources"], line["sessions"]) == (True, ["1", "1"], ["mon", "tue"])
 
 
-def test_a_context_with_a_system_text_comes_again_as_it_was(service: Running) -> None:
+def test_a_context_with_a_system_text_and_tools_comes_again_as_it_was(service: Running) -> None:
     add(service, *[{**said, "content": f"{said['content']} {n}"} for n in range(40) for said in (HELLO, NOTED)])
-    question, given = "Where does my sister live?", {"budget": 400, "system": "You plan trips. " * 10}
+    tool = {"type": "function", "function": {"name": "book", "parameters": {"type": "object"}}}
+    question = "Where does my sister live?"
+    given = {"budget": 400, "system": "You plan trips. " * 10, "tools": [tool], "shape": "anthropic"}
     made = service.http.post("/context", params=ADA, json={"question": question, **given}).json()
     add(service, {"role": "user", "content": question})
-    again: dict[str, Any] = {**ADA, **given}
-    assert service.http.get("/contexts/81", params=again).json()["messages"] == made["messages"]
-
-
-def test_an_id_in_an_address_keeps_its_line_breaks(service: Running) -> None:
-    add(service, {**HELLO, "id": "abc"}, {**HELLO, "id": "abc\n"}, {**HELLO, "id": "a\nb"})
-    for id, lines in (("abc", 1), ("abc%0A", 2), ("a%0Ab", 3)):
-        replayed = service.http.get(f"/contexts/{id}", params=ADA)
-        assert (replayed.status_code, len(replayed.json().get("messages", ()))) == (200, lines)
-    assert service.http.get("/contexts/b%0A", params=ADA).json()["detail"] == "no message 'b\\n' in session 'trip'"
+    again = replay(service, 81, **given).json()
+    assert (again["messages"], again["request"]) == (made["messages"], made["request"])
+    without = replay(service, 81, **{**given, "tools": []}).json()
+    assert without["receipt"]["overhead"] < again["receipt"]["overhead"]
 
 
 def test_a_day_goes_by_the_zone_of_the_message(service: Running) -> None:

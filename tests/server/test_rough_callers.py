@@ -77,7 +77,7 @@ def test_a_name_whose_escapes_are_no_utf8_is_refused(service: Running) -> None:
         assert (refused.status_code, "is not UTF-8" in refused.text) == (400, True)
 
 
-@pytest.mark.parametrize("line", [b"GET /contexts/\xc3\xa9?user=ada HTTP/1.1\r\nHost: 127.0.0.1", b"no request"])
+@pytest.mark.parametrize("line", [b"GET /v1/models/\xc3\xa9?user=ada HTTP/1.1\r\nHost: 127.0.0.1", b"no request"])
 def test_what_is_no_http_is_refused_as_anything_else_is(service: Running, line: bytes) -> None:
     with socket.create_connection(("127.0.0.1", httpx2.URL(service.url).port)) as caller:
         caller.sendall(line + b"\r\n\r\n")

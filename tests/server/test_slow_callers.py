@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -15,13 +17,15 @@ from fastapi import FastAPI
 from starlette.types import Message
 
 from recollect.memory import Memory
+from recollect.server import chat as server_chat
 from recollect.server import connections, limits
-from recollect.server.app import create_app
+from recollect.server.app import THREADS, create_app
+from recollect.server.keeping import keep_answer
 from recollect.server.options import Options
 from recollect.testing.provider import Provider
 from recollect.transfer import import_lines
 from tests.server.rest import ADA, HELLO, add
-from tests.server.running import Running, running
+from tests.server.running import Running, listening, running
 from tests.server.test_chat import Scripted
 
 LONG = ("word" * 5_000 + " ") * 400
@@ -215,6 +219,34 @@ def test_an_answer_that_nobody_reads_gives_its_place_back(monkeypatch: pytest.Mo
             while (other := service.http.post("/chat", params={**ADA, "user": "bob"}, json=HI)).status_code == 429:
                 assert time.monotonic() < deadline, "the answer holds its place"
             assert other.is_success
+
+
+def test_many_answers_that_end_at_once_leave_threads_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To keep a long one takes a while: as many as there are threads would hold up every other request."""
+    let_go = threading.Event()
+
+    def slow(*given: Any) -> Any:
+        let_go.wait(30)
+        return keep_answer(*given)
+
+    monkeypatch.setattr(server_chat, "keep_answer", slow)
+    model = Scripted("Hello!")
+    with (
+        Memory.open(":memory:", embedder=None) as memory,
+        listening(create_app(Options(), memory, model)) as url,
+        ThreadPoolExecutor(THREADS) as pool,
+        httpx2.Client(base_url=url, timeout=30, verify=False) as http,
+    ):
+        asked = [{"user": f"user {number}", "session": "trip"} for number in range(THREADS)]
+        answers = [pool.submit(http.post, "/chat", params=params, json=HI) for params in asked]
+        while len(memory.sessions()) < THREADS:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        try:
+            assert http.get("/sessions", timeout=5).is_success
+        finally:
+            let_go.set()
+        assert all("event: done" in answer.result().text for answer in answers)
 
 
 async def chat_and_go(app: FastAPI, model: Scripted) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from recollect.errors import StoreUnavailable
-from recollect.store import Entry
+from recollect.store import Entry, Job
 from recollect.store.postgres import PostgresStore, alive, database
 from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.turns import Turns
@@ -93,6 +93,17 @@ def test_who_has_a_connection_does_not_wait_for_a_turn(url: str) -> None:
             say(store, ADA, "second")
         third.result()
         assert texts(store.log.read(ADA)) == ["first", "second", "third"]
+
+
+def test_the_lease_of_a_job_is_renewed_while_its_own_effects_hold_the_lock(url: str) -> None:
+    with PostgresStore(url) as store, ThreadPoolExecutor(1) as pool:
+        store.jobs.enqueue(ADA, [Job("work")])
+        (job,) = store.jobs.claim(worker="w", lease=10)
+        with store.transaction(ADA):
+            renewed = pool.submit(store.jobs.renew, job, 60).result(60)
+            store.jobs.finish(job)
+        assert renewed.due and job.due and renewed.due > job.due
+        assert store.jobs.find(ADA) == []
 
 
 def test_who_came_first_has_the_next_turn() -> None:

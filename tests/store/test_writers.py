@@ -83,7 +83,7 @@ def test_the_turn_is_free_again_after_an_error() -> None:
     with pytest.raises(ValueError, match="no"):
         writers.serve(Request(lambda _: None), fail)
     assert not writers.queue
-    with writers:
+    with writers.turn(finish):
         pass
 
 
@@ -108,3 +108,13 @@ def test_those_who_do_not_come_again_are_not_waited_for_twice() -> None:
     assert batches == [2, 1]
     assert writers.enter_if_free()
     writers.release()
+
+
+def test_those_who_wait_come_before_one_that_writes_alone() -> None:
+    """Turn after turn of such writers could else pass them by."""
+    writers, batches = Writers(), Batches()
+    waiting = Request(lambda _: None)
+    writers.queue.append(waiting)
+    with writers.turn(batches.run):
+        assert waiting.done
+    assert batches == [1]

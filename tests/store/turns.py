@@ -11,7 +11,7 @@ from recollect.store.sqlite.writers import Writers
 def together(writers: Writers, work: Callable[[int], object], count: int) -> list[BaseException | None]:
     """Have so many calls, numbered from 0, wait for their turn at once; returns what each raised, or None."""
     pool = ThreadPoolExecutor(count)
-    with writers:
+    with writers.turn(lambda batch: None):
         calls = [pool.submit(work, number) for number in range(count)]
         while len(writers.queue) < count:
             pass

@@ -29,6 +29,8 @@ from recollect.session import Session, titles
 try:
     import anyio
     import mcp_types
+    from mcp import MCPError
+    from mcp.server.context import ServerRequestContext
     from mcp.server.mcpserver import Context, MCPServer
     from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
     from mcp.server.mcpserver.resources import ResourceSecurity
@@ -245,14 +247,25 @@ class MemoryServer(MCPServer[Any]):
             raise
 
     async def list_resources(self) -> list[mcp_types.Resource]:
-        """The user's conversations, the one written to last first."""
-        return await anyio.to_thread.run_sync(self._listed)
+        """The user's newest conversations, the one written to last first."""
+        return (await anyio.to_thread.run_sync(self._listed, None)).resources
 
-    def _listed(self) -> list[mcp_types.Resource]:
+    async def _handle_list_resources(
+        self, ctx: ServerRequestContext[Any], params: mcp_types.PaginatedRequestParams | None
+    ) -> mcp_types.ListResourcesResult:
+        """A page of the conversations; a client asks for the next with the cursor of the last."""
+        cursor = params.cursor if params else None
+        if cursor is not None and not (cursor.isdecimal() and cursor.isascii() and len(cursor) < 19):
+            raise MCPError(mcp_types.INVALID_PARAMS, f"no cursor {cursor!r}: list the resources from the start")
+        return await anyio.to_thread.run_sync(self._listed, cursor)
+
+    def _listed(self, cursor: str | None) -> mcp_types.ListResourcesResult:
         log, owner = self._tools.memory.store.log, self._tools.open(None).scope.owner
-        found = log.sessions(owner, limit=MOST_LISTED)
-        called = titles(log, [session.scope for session in found])
-        return [
+        found = log.sessions(owner, before=int(cursor) if cursor else None, limit=MOST_LISTED + 1)
+        page = found[:MOST_LISTED]
+        called = titles(log, [session.scope for session in page])
+        more = str(page[-1].position) if len(found) > len(page) else None
+        resources = [
             mcp_types.Resource(
                 uri=f"memory://sessions/{quote(session.scope.session or '', safe='')}",
                 name=session.scope.session or "",
@@ -260,9 +273,9 @@ class MemoryServer(MCPServer[Any]):
                 description="1 message" if session.messages == 1 else f"{session.messages} messages",
                 mime_type="application/json",
             )
-            for session in found
-            if session.messages
+            for session in page
         ]
+        return mcp_types.ListResourcesResult(resources=resources, next_cursor=more)
 
     def _transcript(self, session: str) -> str:
         with _refused(ResourceNotFoundError):

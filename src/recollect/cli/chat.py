@@ -111,8 +111,9 @@ def _lines() -> Iterator[str]:
 def _turn(talk: Session, answerer: ChatModel, said: str, budget: int | None, system: str | None, as_json: bool) -> None:
     """Keep what was said, show the answer as it is made, and keep it."""
     from recollect.layers.answer import stream_fitting
+    from recollect.session import add_answers
 
-    talk.add("user", said)
+    question = talk.add("user", said)
     context = talk.context(None, budget, system=system)
     reply: Reply | None = None
     for piece in stream_fitting(answerer, context.prompt, counter=talk.memory.counter):
@@ -122,7 +123,7 @@ def _turn(talk: Session, answerer: ChatModel, said: str, budget: int | None, sys
         reply = piece.reply or reply
     if reply is None:
         raise ModelError(f"{answerer.name} gave no answer; what you said is kept, ask again")
-    talk.add(reply.message)
+    add_answers(talk, question.id, [reply.message])
     if not as_json:
         out.print()
         return

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from recollect.arguments import MAX_WHOLE
 from recollect.cli.shell import Json, Where, opened, remembered
 from recollect.cli.terminal import counted, err, listed, note
 from recollect.types import Scope
@@ -30,7 +31,7 @@ def jobs(
             if memory:
                 with err.status("Working"):
                     memory.drain()
-            found = opened_store.jobs.find(everyone, limit=1_000)
+            found = opened_store.jobs.find(everyone, limit=MAX_WHOLE)
     if revive:
         note(f"Given another try: {counted(revived, 'job')}.")
     rows = [

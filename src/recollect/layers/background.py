@@ -6,6 +6,7 @@ import logging
 import threading
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Final, TypeAlias
@@ -19,7 +20,8 @@ from recollect.traces import span
 
 log = logging.getLogger("recollect")
 
-LEASE: Final = 300.0
+LEASE: Final = 60.0
+"""Seconds that a job belongs to its worker; renewed while the job runs, so that only a killed process's runs out."""
 POLL_SECONDS: Final = 2.0
 """How often the thread looks for work that another process left."""
 PAUSE_SECONDS: Final = 0.05
@@ -46,11 +48,16 @@ class Background:
     _stop: threading.Event = field(default_factory=threading.Event)
     _is_away: bool = False
     _failed: tuple[Job, str] | None = None
+    _at_hand: Job | None = None
+    _ended: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread = field(init=False)
+    _renewing: threading.Thread = field(init=False)
 
     def __post_init__(self) -> None:
         self._thread = threading.Thread(target=self._run, name="recollect", daemon=True)
+        self._renewing = threading.Thread(target=self._renew, name="recollect leases", daemon=True)
         self._thread.start()
+        self._renewing.start()
 
     def wake(self) -> None:
         """Tell the thread that there is work."""
@@ -61,6 +68,8 @@ class Background:
         self._stop.set()
         self._work.set()
         self._thread.join(wait)
+        self._ended.set()
+        self._renewing.join(wait)
 
     def drain(self) -> int:
         """Do all work that is due, and wait for work in progress; returns how many things were learned."""
@@ -68,7 +77,11 @@ class Background:
         with self._busy:
             self._tell_failed()
             while not self._stop.is_set() and (job := self._claim() or (self.refill() and self._claim())):
-                learned += self._do(job)
+                self._at_hand = job
+                try:
+                    learned += self._do(job)
+                finally:
+                    self._at_hand = None
             if self._is_away:
                 self._is_away = False
                 log.info("the store is back, and background work goes on")
@@ -76,6 +89,13 @@ class Background:
 
     def _claim(self) -> Job | None:
         return next(iter(self.store.jobs.claim(tuple(self.learners), worker=self.worker, lease=LEASE)), None)
+
+    def _renew(self) -> None:
+        """Renew the lease of the job at hand as long as it runs; one that was lost is noticed when the job ends."""
+        while not self._ended.wait(LEASE / 3):
+            if job := self._at_hand:
+                with suppress(RecollectError):
+                    self.store.jobs.renew(job, LEASE)
 
     def _do(self, job: Job) -> int:
         started = perf_counter()

@@ -214,7 +214,7 @@ class Taught:
     def _asked(self, job: Job, task: str, data: str, schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Ask the model; returns None if its answer can't be read, as asking the same again would not help.
 
-        The job's lease is renewed first, so that no other process asks the same meanwhile.
+        The job's lease is renewed first: where it was lost, another process asks the same already.
         """
         tenant = (job.scope or Scope()).tenant
         self.store.jobs.renew(job, LEASE)

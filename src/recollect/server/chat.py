@@ -105,7 +105,7 @@ def _comment(name: str, data: Any) -> bytes:
 
 @dataclass(slots=True, eq=False)
 class Answer:
-    """An answer on its way: what has come of it, and whether it is whole."""
+    """An answer on its way: what has come of it, whether it is whole, and its last event once it is kept."""
 
     request_id: str
     service: Service
@@ -115,6 +115,7 @@ class Answer:
     said: given.Said
     words: list[str] = field(default_factory=list)
     reply: Reply | None = None
+    done: bytes = b""
 
     async def events(self) -> AsyncGenerator[bytes]:
         """The stream; however it ends, what came is kept."""
@@ -126,9 +127,8 @@ class Answer:
                     yield comment
             async for piece in self._pieces():
                 yield piece
-            usage, finish = (self.reply.usage, self.reply.finish) if self.reply else (None, None)
-            kept = await self._keep()
-            yield event("done", {"message": kept, "usage": usage, "tokens": self.context.tokens, "finish": finish})
+            await self._keep()
+            yield self.done
         except RecollectError as error:
             yield event("error", told(error))
         except Exception as error:  # the headers were sent already: the stream itself has to say it
@@ -141,8 +141,8 @@ class Answer:
         ask = partial(stream_fitting, self.service.model, self.context.prompt, counter=self.chat.memory.counter)
         deltas = from_thread(ask, self.service.streams.threads)
         async with aclosing(deltas):
-            async for delta in deltas:
-                yield self._took(delta)
+            async for together in deltas:
+                yield b"".join(map(self._took, together))
 
     def _took(self, delta: Delta) -> bytes:
         self.words.append(delta.text)
@@ -150,12 +150,19 @@ class Answer:
         named = {"thinking": delta.thinking, "token": delta.text}
         return b"".join(event(name, {"text": text}) for name, text in named.items() if text)
 
-    async def _keep(self) -> dict[str, Any] | None:
+    async def _keep(self) -> None:
         """Keep the answer once, even if the caller goes away: whole, or the words that came, marked as partial."""
-        message = self.reply.message if self.reply else Message("assistant", "".join(self.words), metadata=PARTIAL)
+        reply, words = self.reply, "".join(self.words)
         self.reply, self.words = None, []
+        message = reply.message if reply else Message("assistant", words, metadata=PARTIAL)
         if not message.parts:
-            return None
+            self.done = self.done or self._done(None, reply)
+            return
         with CancelScope(shield=True):
-            kept = await self.service.run(keep_answer, self.chat, self.question, message)
-        return kept.to_dict() if kept else None
+            self.done = await self.service.end(
+                lambda: self._done(keep_answer(self.chat, self.question, message), reply)
+            )
+
+    def _done(self, kept: Message | None, reply: Reply | None) -> bytes:
+        usage, finish = (reply.usage, reply.finish) if reply else (None, None)
+        return event("done", {"message": kept, "usage": usage, "tokens": self.context.tokens, "finish": finish})

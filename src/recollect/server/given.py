@@ -49,6 +49,8 @@ Whole: Final = BeforeValidator(_whole)
 Count: TypeAlias = Annotated[int, Field(ge=0, le=2**53 - 1), Whole]
 Place: TypeAlias = Annotated[Annotated[int, Field(ge=0, lt=10**MOST_DIGITS)] | Id, BeforeValidator(as_written)]
 """A message of a session in an address: its number, or its id."""
+Limit: TypeAlias = Annotated[int, Field(ge=1, le=1_000)]
+"""How many items of a list are returned at most."""
 Few: TypeAlias = Annotated[int, Field(ge=0, le=1_000), Whole]
 Budget: TypeAlias = Annotated[int, Field(ge=1, le=10_000_000), Whole]
 
@@ -180,6 +182,9 @@ class Where(Given):
     metadata: dict[str, str | bool | int | float | None] = {}
 
 
+Shape: TypeAlias = Literal["openai", "openai-responses", "anthropic", "bedrock", "gemini"]
+
+
 class Question(Given):
     """What to look for, where, and as of when."""
 
@@ -212,7 +217,17 @@ class ContextQuestion(Given):
     system: str | None = None
     at: Moment | None = None
     tools: list[Json] = []
-    shape: Literal["openai", "openai-responses", "anthropic", "bedrock", "gemini"] | None = None
+    shape: Shape | None = None
+
+
+class Replayed(Given):
+    """A message of the user, by its number or its id, and what its context was built with, which is not stored."""
+
+    message: Annotated[int, Field(ge=0, le=2**53 - 1), Whole] | Id
+    budget: Budget | None = None
+    system: str | None = None
+    tools: list[Json] = []
+    shape: Shape | None = None
 
 
 class Forget(Given):

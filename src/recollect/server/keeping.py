@@ -14,7 +14,7 @@ from recollect.flow.align import Compared, compare, says, spoken
 from recollect.history import KNOWN
 from recollect.llm.model import PARTIAL
 from recollect.server.replies import to_json
-from recollect.session import Session
+from recollect.session import Session, add_answers
 from recollect.types import Message
 
 LOOK_BACK: Final = 64
@@ -79,7 +79,9 @@ def keep_answer(chat: Session, question: Message | None, answer: Message) -> Mes
         return chat.add(answer)
     store, id = chat.memory.store, answer_id(question)
     with store.transaction(chat.scope):
-        known = {entry.message.id: entry.message for entry in store.log.get(chat.scope, [question.id, id])}
-        if question.id not in known:
-            return None
-        return chat.add(answer) if answer.metadata == PARTIAL else known.get(id) or chat.add(answer.replace(id=id))
+        known = [entry.message for entry in store.log.get(chat.scope, [question.id, id])]
+        if answer.metadata != PARTIAL:
+            answer = answer.replace(id=id)
+            if len(known) == 2:
+                return known[1]
+        return next(iter(add_answers(chat, question.id, [answer])), None)

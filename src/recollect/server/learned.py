@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path as FilePath
-from pathlib import PurePath
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic.json_schema import SkipJsonSchema
-from starlette.convertors import PathConvertor, register_url_convertor
+from pydantic_core import from_json
 
 from recollect.answers import Document, Fact
-from recollect.errors import ConfigError
+from recollect.errors import ConfigError, NotFound
+from recollect.flow.context import Context
 from recollect.flow.facts.tell import label
 from recollect.layers.files import ENDINGS
 from recollect.server import given, shown
@@ -23,7 +26,12 @@ from recollect.server.service import ErasedUser, ReadSession, ReadUser, WrittenS
 from recollect.session import Session
 from recollect.user import User
 
+T = TypeVar("T")
+After = Annotated[Id | SkipJsonSchema[None], Query()]
 FILE: Final[dict[str, Any]] = {
+    "parameters": [
+        {"name": "metadata", "in": "query", "content": {"application/json": {"schema": {"type": "object"}}}},
+    ],
     "requestBody": {
         "required": True,
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary", "minLength": 1}}},
@@ -41,39 +49,45 @@ async def context(request: Request, chat: ReadSession, asked: given.ContextQuest
 
 def _context(chat: Session, asked: given.ContextQuestion) -> Response:
     made = chat.context(asked.question, asked.budget, system=asked.system, at=asked.at, tools=asked.tools)
-    more = {"request": made.to(asked.shape).request()} if asked.shape else {}
+    return _shown(made, asked.shape)
+
+
+def _shown(made: Context, shape: given.Shape | None) -> Response:
+    more = {"request": made.to(shape).request()} if shape else {}
     return plain(made.to_dict() | more)
 
 
-class AnyId(PathConvertor):
-    """What is left of an address, line breaks and all: ids may hold anything."""
-
-    regex = "(?s:.*)"
-
-
-register_url_convertor("id", AnyId())
+@routes.post("/replay", operation_id="replay", response_model=shown.ShownContext)
+async def replay(request: Request, chat: ReadSession, asked: given.Replayed) -> Response:
+    """The context as it was built for an earlier question, from what was kept until then."""
+    return await served(request).run(_replay, chat, asked)
 
 
-@routes.get("/contexts/{message:id}", operation_id="replay", response_model=shown.ShownContext)
-async def replay(
-    request: Request,
-    chat: ReadSession,
-    message: Annotated[given.Place, Path(description="A message of the user, by its number or its id.")],
-    budget: Annotated[given.Budget | SkipJsonSchema[None], Query()] = None,
-    system: Annotated[str | SkipJsonSchema[None], Query()] = None,
-) -> Response:
-    """The context as it was built for an earlier question, from what was kept until then, with that system text."""
-    return await served(request).run(lambda: plain(chat.replay(message, budget, system=system).to_dict()))
+def _replay(chat: Session, asked: given.Replayed) -> Response:
+    return _shown(chat.replay(asked.message, asked.budget, system=asked.system, tools=asked.tools), asked.shape)
 
 
-@routes.get("/facts", operation_id="listFacts", response_model=shown.Facts)
+@routes.get("/facts", operation_id="listFacts", response_model=shown.FactsPage)
 async def list_facts(
     request: Request,
     chat: ReadUser,
     as_of: Annotated[given.Moment | SkipJsonSchema[None], Query()] = None,
+    limit: Annotated[given.Limit, Query()] = 50,
+    after: After = None,
 ) -> Response:
-    """What the user said of themselves, up to now or as it was known at an earlier time."""
-    return tagged(request, {"items": [*map(_labelled, await served(request).run(chat.facts, as_of))]})
+    """What the user said of themselves, now or as known at an earlier time, oldest first; what comes `after` a key."""
+    found = await served(request).run(chat.facts, as_of)
+    page, next = _page(found, [fact.key for fact in found], after, limit)
+    return tagged(request, {"items": [*map(_labelled, page)], "after": next})
+
+
+def _page(found: Sequence[T], names: Sequence[str], after: str | None, limit: int) -> tuple[Sequence[T], str | None]:
+    """The items after the one of that name, and what to name for those after them; NotFound where it is gone."""
+    if after is not None and after not in names:
+        raise NotFound(f"the list has no {after!r} any more: read it from its start")
+    start = 0 if after is None else names.index(after) + 1
+    end = start + limit
+    return found[start:end], names[end - 1] if end < len(names) else None
 
 
 @routes.get("/facts/history", operation_id="factHistory", response_model=shown.Facts)
@@ -118,9 +132,13 @@ async def summary(request: Request, chat: ReadSession) -> Response:
 
 
 @routes.get("/documents", operation_id="listDocuments", response_model=shown.Documents)
-async def list_documents(request: Request, chat: ReadUser) -> Response:
-    """The user's documents by name."""
-    return tagged(request, {"items": await served(request).run(chat.documents.list)})
+async def list_documents(
+    request: Request, chat: ReadUser, limit: Annotated[given.Limit, Query()] = 50, after: After = None
+) -> Response:
+    """The user's documents by name; those `after` one."""
+    found = await served(request).run(chat.documents.list)
+    page, next = _page(found, [document.name for document in found], after, limit)
+    return tagged(request, {"items": page, "after": next})
 
 
 @routes.post("/documents", operation_id="addDocument", status_code=201, response_model=shown.ShownDocument)
@@ -138,21 +156,35 @@ async def add_document(request: Request, chat: WrittenUser, document: given.Give
     response_model=shown.ShownDocument,
     openapi_extra=FILE,
 )
-async def upload_document(request: Request, chat: WrittenUser, name: Annotated[Id, Query()]) -> Response:
+async def upload_document(
+    request: Request,
+    chat: WrittenUser,
+    name: Annotated[Id, Query()],
+    metadata: Annotated[str | SkipJsonSchema[None], Query(include_in_schema=False)] = None,
+    at: Annotated[given.Moment | SkipJsonSchema[None], Query()] = None,
+) -> Response:
     """Keep a file (Markdown, plain text, HTML, PDF) under a name whose end says what it is."""
     if request.headers.get("content-type", "").lower().startswith("multipart/"):
         raise Refused(415, "the body is a form, not the file", "send the file itself as the body")
+    about = None if metadata is None else _object(metadata)
     data = await request.body()
-    return answer(await served(request).run(_upload, chat, name, data), 201)
+    return answer(await served(request).run(_upload, chat, name, data, about, at), 201)
 
 
-def _upload(user: User, name: str, data: bytes) -> Document:
+def _object(text: str) -> given.Json:
+    with suppress(ValueError):
+        if isinstance(value := from_json(text, allow_inf_nan=False), dict):
+            return value
+    raise Refused(422, "the metadata is no JSON object", 'send one such as {"by": "Bo"}, percent-encoded')
+
+
+def _upload(user: User, name: str, data: bytes, metadata: given.Json | None, at: datetime | None) -> Document:
     suffix = PurePath(name).suffix.lower()
     with TemporaryDirectory() as folder:
-        file = FilePath(folder, f"upload{suffix if suffix in ENDINGS else '.txt'}")
+        file = Path(folder, f"upload{suffix if suffix in ENDINGS else '.txt'}")
         file.write_bytes(data)
         try:
-            return user.documents.add(file, name=name)
+            return user.documents.add(file, name=name, metadata=metadata, at=at)
         except ConfigError as error:
             raise ConfigError(str(error).replace(str(file), name)) from error
 

@@ -27,6 +27,8 @@ SILENT_SECONDS: Final = 30.0
 """How long a caller may send nothing of a body that has not ended."""
 PACE: Final = 1_000
 """The fewest bytes a second, on average, that a body may come at; `SILENT_SECONDS` are granted on top."""
+ENDS: Final = 2
+"""How many answers are kept at once: the others wait, so that they do not take all threads from other requests."""
 _ALIKE: Final = bytes.maketrans(b"{}", b"[]")
 _OTHERS: Final = bytes(set(range(256)).difference(b"[]{}"))
 
@@ -190,7 +192,7 @@ class Streams:
 
     def __init__(self, most: int, shown: Gauge) -> None:
         self.most, self.open, self._shown = most, 0, shown
-        self.threads = CapacityLimiter(2 * most)
+        self.threads, self.ends = CapacityLimiter(2 * most), CapacityLimiter(ENDS)
 
     @contextmanager
     def place(self) -> Iterator[None]:

@@ -32,7 +32,7 @@ from recollect.server.heard import Heard, answer_of
 from recollect.server.keeping import Kept, keep, keep_answer
 from recollect.server.problems import Refused, openais, told
 from recollect.server.replies import to_json
-from recollect.server.service import Service, Talks, Writes, context_for, served
+from recollect.server.service import Reads, Service, Talks, context_for, served
 from recollect.server.streams import Stream, while_there
 from recollect.server.upstream import Declined, Reply
 from recollect.session import Session
@@ -58,13 +58,13 @@ Named = Annotated[str | SkipJsonSchema[None], Header()]
 
 
 @routes.get("/models", operation_id="listModels", response_model=shown.Models)
-async def list_models(request: Request, _: Writes) -> Response:
+async def list_models(request: Request, _: Reads) -> Response:
     """The models that can be asked for."""
     return _passed(await served(request).upstream.models())
 
 
 @routes.get("/models/{model:path}", operation_id="retrieveModel", response_model=shown.Model)
-async def retrieve_model(request: Request, _: Writes, model: str) -> Response:
+async def retrieve_model(request: Request, _: Reads, model: str) -> Response:
     """The model that a name stands for."""
     if model in ("", ".", ".."):
         raise Refused(404, "no model is named", "name one that GET /v1/models lists")
@@ -155,7 +155,7 @@ class Turn:
     async def _answered(self, reply: Reply, kept: Kept) -> Response:
         """Keep an answer that came in one piece, and return it."""
         if reply.status == 200 and not kept.again and (message := answer_of(reply.data)):
-            await self.service.run(keep_answer, self.chat, kept.follows, message)
+            await self.service.end(keep_answer, self.chat, kept.follows, message)
         return _passed(reply, self.headers)
 
     async def _asked(self, ask: Callable[[Any], Awaitable[T]]) -> tuple[T | Reply, Kept]:
@@ -247,7 +247,7 @@ class Turn:
             if not kept:
                 kept = True
                 with CancelScope(shield=True):
-                    await self.service.run(self._add, heard, asked)
+                    await self.service.end(self._add, heard, asked)
 
         try:
             async for piece in opened.pieces:

@@ -46,7 +46,7 @@ async def _one_key(request: Request, idempotency_key: KeyHeader = None) -> str |
 
 
 IdempotencyKey = Annotated[str | None, Depends(_one_key)]
-Limit = Annotated[int, Query(ge=1, le=1_000)]
+Limit = Annotated[given.Limit, Query()]
 Number = Annotated[Annotated[int, Field(ge=1, le=2**53 - 1)] | SkipJsonSchema[None], Query()]
 Place = Annotated[given.Place | SkipJsonSchema[None], Query()]
 
@@ -59,7 +59,7 @@ async def list_sessions(
     limit: Limit = 50,
     before: Number = None,
 ) -> Response:
-    """Sessions of a user, or of everyone, the one written to last first."""
+    """Sessions of a user, or of everyone, the one written to last first; those `before` a position."""
     service = served(request)
     return tagged(request, await service.run(_sessions, service.memory, Scope(key.tenant, user), before, limit))
 
@@ -71,10 +71,11 @@ async def get_session(request: Request, chat: ReadSession) -> Response:
 
 
 def _sessions(memory: Memory, scope: Scope, before: int | None, limit: int) -> dict[str, Any]:
-    found = memory.store.log.sessions(scope, before=before, limit=limit)
-    called = titles(memory.store.log, [session.scope for session in found])
-    items = [_session(session, called[session.scope]) for session in found]
-    return {"items": items, "next": found[-1].position if len(found) == limit else None}
+    found = memory.store.log.sessions(scope, before=before, limit=limit + 1)
+    page = found[:limit]
+    called = titles(memory.store.log, [session.scope for session in page])
+    items = [_session(session, called[session.scope]) for session in page]
+    return {"items": items, "before": page[-1].position if len(found) > limit else None}
 
 
 def _begun(chat: Session) -> dict[str, Any]:
@@ -115,9 +116,13 @@ def _page(chat: Session, limit: int, before: int | str | None, after: int | str 
     more, kept = len(found) > limit, found[:limit]
     if not forward:
         kept.reverse()
-    earlier = kept[0].seq > 1 if kept and forward else more
+    earlier = kept and (kept[0].seq > 1 if forward else more)
     later = more if forward else until is not None and bool(log.read(chat.scope, after=until, limit=1))
-    return {"items": [_entry(entry) for entry in kept], "earlier": earlier, "later": later}
+    return {
+        "items": [_entry(entry) for entry in kept],
+        "before": kept[0].seq if earlier else None,
+        "after": (kept[-1].seq if kept else until) if later else None,
+    }
 
 
 def _entry(entry: Entry) -> dict[str, Any]:
@@ -130,7 +135,8 @@ async def search_messages(
 ) -> Response:
     """The last messages of a session by role, time and metadata; those `before` one, by its number or its id."""
     found = await served(request).run(entries_of, chat, limit + 1, before, _filter(where))
-    return answer({"items": [_entry(entry) for entry in found[-limit:]], "earlier": len(found) > limit})
+    kept = found[-limit:]
+    return answer({"items": [_entry(entry) for entry in kept], "before": kept[0].seq if len(found) > limit else None})
 
 
 def _filter(where: given.Where) -> Filter:

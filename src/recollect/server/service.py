@@ -70,6 +70,13 @@ class Service:
         """Call the library on a thread and return the result; the event loop goes on meanwhile."""
         return await to_thread.run_sync(partial(work, *args, **kwargs), limiter=self.threads)
 
+    async def end(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """As `run`, for what is left to do when an answer is over; only a few of these are done at once.
+
+        To keep a long answer takes a tenth of a second, and hundreds may end at the same moment.
+        """
+        return await to_thread.run_sync(partial(work, *args, **kwargs), limiter=self.streams.ends)
+
 
 def served(request: Request) -> Service:
     """The service behind a request."""

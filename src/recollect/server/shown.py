@@ -47,16 +47,16 @@ class FoundEntry(ShownEntry):
 
 
 class FoundMessages(Shown):
-    """The last messages that a filter lets through, in order. `earlier` says whether there are more before them."""
+    """The last messages that a filter lets through, in order; `before` asks for more, null if there is none."""
 
     items: list[ShownEntry]
-    earlier: bool
+    before: int | None
 
 
 class Messages(FoundMessages):
-    """A page of messages in order. `earlier` and `later` say whether there are more on either side."""
+    """A page of messages in order; `before` and `after` ask for the page on that side, null if there is none."""
 
-    later: bool
+    after: int | None
 
 
 class Added(Shown):
@@ -78,10 +78,10 @@ class ShownSession(Shown):
 
 
 class Sessions(Shown):
-    """A page of sessions, the one written to last first; `next` is the `before` of the next page."""
+    """A page of sessions, the one written to last first; `before` asks for the next page, null if there is none."""
 
     items: list[ShownSession]
-    next: int | None
+    before: int | None
 
 
 class ShownHit(Shown):
@@ -211,6 +211,12 @@ class Facts(Shown):
     items: list[ShownFact]
 
 
+class FactsPage(Facts):
+    """A page of facts, oldest first; `after` asks for the next page, null if there is none."""
+
+    after: str | None
+
+
 class Remembered(Shown):
     """The fact as known from now on; null where it was ended."""
 
@@ -270,9 +276,10 @@ class ShownDocument(Shown):
 
 
 class Documents(Shown):
-    """Documents by name."""
+    """A page of documents by name; `after` asks for the next page, null if there is none."""
 
     items: list[ShownDocument]
+    after: str | None
 
 
 class Passage(Shown):
@@ -322,9 +329,10 @@ class ShownJob(Shown):
 
 
 class Jobs(Shown):
-    """Jobs, oldest first."""
+    """A page of jobs, oldest first; `after` asks for the next page, null if there is none."""
 
     items: list[ShownJob]
+    after: int | None
 
 
 class Taken(Shown):

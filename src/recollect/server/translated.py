@@ -75,7 +75,9 @@ class Translated:
         """The answer chunk by chunk."""
         deltas = from_thread(lambda: self.model.stream(**_asked(request)), self.threads)
         async with aclosing(deltas):
-            first = await anext(deltas, None)  # what goes wrong before the first word is a refusal, not a broken stream
+            first: list[Delta] = await anext(
+                deltas, []
+            )  # what goes wrong before the first word is a refusal, not a broken stream
             yield _chunks(first, deltas, request)
 
     async def close(self) -> None:
@@ -120,7 +122,9 @@ def _reply(data: Mapping[str, Any]) -> Reply:
     return Reply(200, to_json(data))
 
 
-async def _chunks(delta: Delta | None, rest: AsyncIterator[Delta], body: Mapping[str, Any]) -> AsyncIterator[bytes]:
+async def _chunks(
+    deltas: list[Delta], rest: AsyncIterator[list[Delta]], body: Mapping[str, Any]
+) -> AsyncIterator[bytes]:
     said: Said | None = None
     head = _head(body, "chat.completion.chunk")
 
@@ -129,11 +133,11 @@ async def _chunks(delta: Delta | None, rest: AsyncIterator[Delta], body: Mapping
         return b"data: " + to_json({**head, "choices": [choice]}) + b"\n\n"
 
     yield chunk({"role": "assistant", "content": ""})
-    while delta is not None:
-        if delta.text:
-            yield chunk({"content": delta.text})
-        said = delta.reply or said
-        delta = await anext(rest, None)
+    while deltas:
+        if words := [chunk({"content": delta.text}) for delta in deltas if delta.text]:
+            yield b"".join(words)
+        said = deltas[-1].reply or said
+        deltas = await anext(rest, [])
     if said:
         if calls := _wire(said).get("tool_calls"):
             yield chunk({"tool_calls": [{"index": index, **call} for index, call in enumerate(calls)]})

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
 from recollect import retention
@@ -144,12 +144,15 @@ async def list_jobs(
     request: Request,
     key: Reads,
     state: Annotated[Literal["waiting", "running", "dead"] | SkipJsonSchema[None], Query()] = None,
-    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    limit: Annotated[given.Limit, Query()] = 50,
+    after: Annotated[Annotated[int, Field(ge=0, le=2**53 - 1)] | SkipJsonSchema[None], Query()] = None,
 ) -> Response:
-    """Background work that waits, runs or was given up, oldest first."""
-    service = served(request)
-    found = await service.run(service.memory.store.jobs.find, Scope(key.tenant), state=state, limit=limit)
-    return tagged(request, {"items": found})
+    """Background work that waits, runs or was given up, oldest first; what comes `after` a job."""
+    service, start = served(request), "" if after is None else str(after)
+    find = service.memory.store.jobs.find
+    found = await service.run(find, Scope(key.tenant), state=state, after=start, limit=limit + 1)
+    more = len(found) > limit
+    return tagged(request, {"items": found[:limit], "after": int(found[limit - 1].id) if more else None})
 
 
 @routes.post("/jobs/revive", operation_id="reviveJobs", response_model=shown.Revived)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import threading
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -29,7 +30,7 @@ CONNECTIONS: Final = httpx2.Limits(max_connections=1_000, max_keepalive_connecti
 KEY: Final = "OPENAI_API_KEY"
 OURS: Final = "recollect"
 """The name of a model that stands for the one the service was started with."""
-AHEAD: Final = 64
+AHEAD: Final = 16
 """How many pieces a model may be ahead of the reader: an answer without an end would hold up all other requests."""
 PASSED: Final = ("retry-after", "retry-after-ms", "x-should-retry", "x-request-id", "openai-processing-ms")
 """Headers of a reply that are passed on to the caller."""
@@ -196,35 +197,44 @@ def _not_let_in(reply: Reply) -> ModelUnavailable:
     return error
 
 
-async def from_thread(start: Callable[[], Iterator[T]], threads: CapacityLimiter) -> AsyncGenerator[T]:
-    """The items of a generator that runs on a thread, up to `AHEAD` ahead; it is closed once no one wants more."""
-    loop, stop, ahead = asyncio.get_running_loop(), threading.Event(), threading.Semaphore(AHEAD)
-    waiting: asyncio.Queue[tuple[T] | Exception | None] = asyncio.Queue()
+async def from_thread(start: Callable[[], Iterator[T]], threads: CapacityLimiter) -> AsyncGenerator[list[T]]:
+    """The items of a generator that runs on a thread, in lists of all that came while the reader was busy.
 
-    def hand_over(item: tuple[T] | Exception | None) -> None:
-        if not stop.is_set():
-            loop.call_soon_threadsafe(waiting.put_nowait, item)
+    The thread is up to `AHEAD` items ahead; the generator is closed once no one wants more.
+    """
+    loop, stop, ahead = asyncio.get_running_loop(), threading.Event(), threading.Semaphore(AHEAD)
+    came, there = deque[T](), asyncio.Event()
 
     def work() -> None:
-        try:
-            items = start()
-            for item in items:
-                ahead.acquire()
-                if stop.is_set():
-                    getattr(items, "close", lambda: None)()
-                    return
-                hand_over((item,))
-            hand_over(None)
-        except Exception as error:  # raised again in the loop below
-            hand_over(error)
+        items = start()
+        for item in items:
+            ahead.acquire()
+            if stop.is_set():
+                getattr(items, "close", lambda: None)()
+                return
+            came.append(item)
+            if len(came) <= 1:  # else the reader was told, and has not looked yet
+                loop.call_soon_threadsafe(there.set)
+
+    def over(task: asyncio.Task[None]) -> None:
+        there.set()
+        _ = task.cancelled() or task.exception()  # raised below, unless the reader is gone
 
     task = asyncio.create_task(to_thread.run_sync(work, limiter=threads, abandon_on_cancel=True))
+    task.add_done_callback(over)
     try:
-        while (got := await waiting.get()) is not None:
-            if isinstance(got, Exception):
-                raise got
-            ahead.release()
-            yield got[0]
+        while True:
+            await there.wait()
+            there.clear()
+            is_over, batch = task.done(), list[T]()
+            while came:
+                batch.append(came.popleft())
+            if batch:
+                ahead.release(len(batch))
+                yield batch
+            if is_over:
+                task.result()
+                return
     finally:
         stop.set()
         ahead.release()

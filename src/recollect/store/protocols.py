@@ -87,7 +87,10 @@ class Log(Protocol):
         """
 
     def sessions(self, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[SessionStats]:
-        """The sessions in the scope, most recently written to first; the next page is `before=page[-1].position`."""
+        """The sessions in the scope, most recently written to first; the next page is `before=page[-1].position`.
+
+        One whose messages were all erased is not among them. Its numbers go on where it is written to again.
+        """
 
     def tag(self, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entry:
         """Set tags in the metadata of a message (None removes a key); returns its entry. Content and hash don't change.
@@ -225,8 +228,8 @@ class Jobs(Protocol):
     def fail(self, job: Job, error: str, *, retry: bool = True) -> Job:
         """Make a job wait for its next attempt, or give it up; returns the job. Conflict if the lease was lost."""
 
-    def find(self, scope: Scope, *, state: JobState | None = None, limit: int = 100) -> list[Job]:
-        """The jobs in the scope in that state, or in any state, oldest first."""
+    def find(self, scope: Scope, *, state: JobState | None = None, after: str = "", limit: int = 100) -> list[Job]:
+        """The jobs in the scope in that state, or in any, oldest first; the next page is `after=page[-1].id`."""
 
     def revive(self, scope: Scope) -> int:
         """Make the dead jobs in the scope wait again, as if new; returns how many there were."""

@@ -55,7 +55,18 @@ export const call = async (method, path, { query = {}, body, file, signal, heade
 };
 
 export const get = async (path, query, signal) => (await call("GET", path, { query, signal })).json();
-export const post = async (path, query, body) => (await call("POST", path, { query, body })).json();
+export const post = async (path, query, body, signal) => (await call("POST", path, { query, body, signal })).json();
+
+// All items of a list that comes page by page.
+export const all = async (path, query, signal) => {
+  const found = [];
+  for (let after; after !== null;) {
+    const page = await get(path, { ...query, after, limit: 1_000 }, signal);
+    found.push(...page.items);
+    ({ after } = page);
+  }
+  return found;
+};
 
 // The events of an answer as they come: [name, data] pairs, until it ends or breaks off.
 export async function* events(answer) {

@@ -110,8 +110,8 @@ const told = ({ session, title, user, messages }) => {
 
 // Read the list of conversations anew.
 const refresh = async () => {
-  const { items, next } = await get("/sessions", { limit: 1_000 });
-  whole = next === null;
+  const { items, before } = await get("/sessions", { limit: 1_000 });
+  whole = before === null;
   titles = new Map(items.map(({ user, session, title }) => [key(user, session), title]));
   show(picker, items.map((found) =>
     h("option", { value: key(found.user, found.session) }, told(found))),

@@ -117,14 +117,14 @@ const read = async (where, signal) => {
 };
 
 export const view = async ({ where, at, go, stay, signal, sessions, draw }) => {
-  const { items, earlier, last, asked, turn: coming } = await read(where, signal);
+  const { items, before, last, asked, turn: coming } = await read(where, signal);
   let chosen = 0; // the number of the question whose context is shown
   const why = (entry) => button("Why this answer?", () => {
     stay(entry.seq);
     showContext(entry).then(() => (side.focus({ preventScroll: true }), side.scrollIntoView({ block: "nearest" })));
   }, { class: "link why", "data-seq": entry.seq, "aria-pressed": String(entry.seq === chosen) });
-  const before = earlier && button("Earlier messages", () => go({ view: "timeline", at: items[0].seq }), { class: "link" });
-  const log = h("div", { class: "log", role: "log", "aria-label": "Conversation", tabindex: 0 }, before, shown(items, why));
+  const earlier = before && button("Earlier messages", () => go({ view: "timeline", at: before }), { class: "link" });
+  const log = h("div", { class: "log", role: "log", "aria-label": "Conversation", tabindex: 0 }, earlier, shown(items, why));
   const side = h("div", { class: "side", tabindex: -1 });
   const draft = (text) => drafts.set(keyOf(where), text);
   const field = h("textarea", {

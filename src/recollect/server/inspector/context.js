@@ -1,6 +1,6 @@
 // A context beside its conversation: where the tokens go, why each thing is in or out, what changed, what is cached.
 
-import { get } from "./api.js";
+import { get, post } from "./api.js";
 import { button, h, named, number, passage, percent, plural, when, words } from "./dom.js";
 import { jump } from "./message.js";
 
@@ -154,7 +154,7 @@ export const dropNotes = () => built.clear();
 
 // The context of the question with that number: as it came with the answer, else built again by the service.
 const contextAt = async (where, seq, signal) =>
-  built.get(keyOf(where, seq)) ?? get(`/contexts/${seq}`, where, signal);
+  built.get(keyOf(where, seq)) ?? post("/replay", where, { message: Number(seq) }, signal);
 
 // The nearest question at or before a number: its entry, or null.
 export const questionAt = async (where, seq, signal) => {

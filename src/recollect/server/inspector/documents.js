@@ -1,6 +1,6 @@
 // The user's documents: listed, searched, added, removed.
 
-import { call, get, post } from "./api.js";
+import { all, call, post } from "./api.js";
 import { button, empty, failed, form, h, named, passage, plural, show, status, sure, when } from "./dom.js";
 
 export const title = "Documents";
@@ -22,7 +22,7 @@ export const view = async ({ where, signal }) => {
   const file = h("input", { id: "file", type: "file", accept: ".md,.txt,.html,.htm,.pdf", required: true });
 
   const draw = async () => {
-    const { items } = await get("/documents", where, signal);
+    const items = await all("/documents", where, signal);
     show(list, items.length
       ? [h("h2", {}, plural(items.length, "document")),
         h("ul", { class: "cards list" }, items.map((item) => h("li", { class: "card" }, h("h3", { dir: "auto" }, item.name),

@@ -1,6 +1,6 @@
 // What is known of the user, what was known before, and the messages that say it.
 
-import { call, get } from "./api.js";
+import { all, call, get } from "./api.js";
 import { dropNotes } from "./context.js";
 import { button, dialog, empty, form, h, named, number, passage, percent, plural, show, status, sure, when } from "./dom.js";
 import { jump } from "./message.js";
@@ -52,7 +52,7 @@ const card = (fact, where, go, again) =>
       button("Forget…", () => forget(fact, where, again), { class: "link danger", "aria-label": `Forget… ${fact.label}` })));
 
 export const view = async ({ where, go, signal }) => {
-  let { items } = await get("/facts", { user: where.user }, signal);
+  let items = await all("/facts", { user: where.user }, signal);
   if (!items.length) return empty("Nothing known yet", "Facts are found by rules in what the user says of themselves.");
   const place = h("div");
   const field = h("input", { id: "find-fact", type: "search", placeholder: "Find a fact", oninput: () => draw() });
@@ -66,7 +66,7 @@ export const view = async ({ where, go, signal }) => {
     ]) : empty(items.length ? "No fact has these words" : "Nothing is known any more"));
   };
   const again = async () => {
-    await get("/facts", { user: where.user }, signal).then((found) => ({ items } = found), (error) => signal.aborted || status(error));
+    await all("/facts", { user: where.user }, signal).then((found) => (items = found), (error) => signal.aborted || status(error));
     draw();
     field.focus();
   };

@@ -15,7 +15,7 @@ export const view = async ({ signal }) => {
   const place = h("div");
 
   const draw = async () => {
-    const { items } = await get("/jobs", { state: state.value, limit: MOST }, signal);
+    const { items, after } = await get("/jobs", { state: state.value, limit: MOST }, signal);
     const more = items.length - SHOWN;
     show(place, items.length
       ? h("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Jobs" }, h("table", {},
@@ -25,7 +25,7 @@ export const view = async ({ signal }) => {
           h("td", {}, job.state === "waiting" ? when(job.due) : ""), h("td", {}, [job.scope?.session, job.scope?.user].filter(Boolean).map(named).join(" · ")), h("td", {}, job.error ?? ""))))))
       : state.value ? empty(`None are ${NAMES[state.value] ?? state.value}`)
       : empty("All is done", "Facts, summaries and habits are learned in the background; nothing waits now."),
-    more > 0 && h("p", { class: "hint" }, `The oldest ${number(SHOWN)} are shown; there are ${number(more)}${items.length === MOST ? " or more" : ""} others.`));
+    more > 0 && h("p", { class: "hint" }, `The oldest ${number(SHOWN)} are shown; there are ${number(more)}${after ? " or more" : ""} others.`));
   };
   const again = () => draw().then(() => status(plural(place.querySelectorAll("tbody tr").length, "job")))
     .catch((error) => signal.aborted || status(error));

@@ -49,7 +49,7 @@ export const view = async ({ where, at, go, stay, signal }) => {
   const next = async (after) => {
     const found = await get("/messages", { ...where, after, limit: 100 }, signal);
     const entry = found.items.find(({ message }) => message.role === "user");
-    return entry ?? (found.later && found.items.length ? next(found.items.at(-1).seq) : null);
+    return entry ?? (found.after ? next(found.after) : null);
   };
   const near = async (seq) => (await questionAt(where, seq, signal)) ?? next(0);
   const step = (forward) => to(() => (forward ? next(current.seq) : questionAt(where, current.seq - 1, signal)));

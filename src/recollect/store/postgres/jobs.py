@@ -61,8 +61,8 @@ class PostgresJobs:
         return self._database.write(None, lambda db: _claim(db, known, now, worker, lease, limit), repeatable=True)
 
     def renew(self, job: Job, lease: float = 60.0) -> Job:
-        now = self._database.clock()
-        return self._database.write(job.scope, lambda db: queue.renew(_Rows(db, now), job, lease), repeatable=True)
+        now = self._database.clock()  # without the scope: its own effects may hold that for long
+        return self._database.write(None, lambda db: queue.renew(_Rows(db, now), job, lease), repeatable=True)
 
     def finish(self, job: Job) -> None:
         now = self._database.clock()
@@ -72,9 +72,10 @@ class PostgresJobs:
         now = self._database.clock()
         return self._database.write(job.scope, lambda db: queue.fail(_Rows(db, now), job, error, retry))
 
-    def find(self, scope: Scope, *, state: JobState | None = None, limit: int = 100) -> list[Job]:
+    def find(self, scope: Scope, *, state: JobState | None = None, after: str = "", limit: int = 100) -> list[Job]:
         queue.check_find(state, limit)
-        return self._database.read(scope.tenant, lambda db: _inside(db, scope, state, limit))
+        start = queue.number(after)
+        return self._database.read(scope.tenant, lambda db: _inside(db, scope, state, limit, start))
 
     def revive(self, scope: Scope) -> int:
         now = self._database.clock()
@@ -125,12 +126,12 @@ def _claim(db: Connection, known: dict[str, Any], now: datetime, worker: str, le
     return claimed
 
 
-def _inside(db: Connection, scope: Scope, state: JobState | None, limit: int | None) -> list[Job]:
+def _inside(db: Connection, scope: Scope, state: JobState | None, limit: int | None, after: int = 0) -> list[Job]:
     condition, known = inside(scope, "jobs")
     if state is not None:
         condition, known["state"] = f"{condition} AND state = %(state)s", state
-    query = " ".join((_COLUMNS, condition, "ORDER BY id LIMIT %(limit)s"))
-    return [_job(row) for row in db.ask(query, known | {"limit": limit})]
+    query = " ".join((_COLUMNS, condition, "AND id > %(after)s ORDER BY id LIMIT %(limit)s"))
+    return [_job(row) for row in db.ask(query, known | {"limit": limit, "after": after})]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

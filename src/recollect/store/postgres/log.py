@@ -35,6 +35,7 @@ _AFTER: Final = "AND position > %(after)s AND body IS NOT NULL ORDER BY position
 _SESSIONS: Final = (
     "SELECT tenant, owner, session, names, messages, tokens, first, last, position FROM recollect.sessions WHERE"
 )
+_NEWEST: Final = "AND position < %(before)s AND messages > 0 ORDER BY position DESC LIMIT %(limit)s"
 _TAG: Final = "UPDATE recollect.messages SET tags = %s WHERE tenant = %s AND owner = %s AND session = %s AND seq = %s"
 _TAG_ITEM: Final = "UPDATE recollect.items SET tags = %s WHERE tenant = %s AND position = %s"
 
@@ -94,7 +95,7 @@ class PostgresLog:
     def sessions(self, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[SessionStats]:
         checks.check_range(0, before, limit)
         condition, known = inside(scope, "sessions")
-        query = " ".join((_SESSIONS, condition, "AND position < %(before)s ORDER BY position DESC LIMIT %(limit)s"))
+        query = " ".join((_SESSIONS, condition, _NEWEST))
         known |= {"before": MAX_WHOLE if before is None else before, "limit": limit}
         found = self._database.find(scope.tenant, query, known)
         return [_session(row) for row in found]

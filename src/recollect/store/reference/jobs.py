@@ -48,10 +48,11 @@ class ReferenceJobs:
         with self._state.changing() as tables:
             return queue.fail(_Rows(tables, self._state.clock()), job, error, retry)
 
-    def find(self, scope: Scope, *, state: JobState | None = None, limit: int = 100) -> list[Job]:
+    def find(self, scope: Scope, *, state: JobState | None = None, after: str = "", limit: int = 100) -> list[Job]:
         queue.check_find(state, limit)
         with self._state.reading() as tables:
-            return [job for job in _inside(tables, scope) if state in (None, job.state)][:limit]
+            start, found = queue.number(after), _inside(tables, scope)
+            return [job for job in found if int(job.id) > start and state in (None, job.state)][:limit]
 
     def revive(self, scope: Scope) -> int:
         with self._state.changing() as tables:

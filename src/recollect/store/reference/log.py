@@ -91,7 +91,7 @@ class ReferenceLog:
         checks.check_range(0, before, limit)
         with self._state.reading() as tables:
             found = [_glance(tables, s) for s in _sessions(tables, scope)]
-        found = [s for s in found if before is None or s.position < before]
+        found = [s for s in found if s.messages and (before is None or s.position < before)]
         return heapq.nlargest(limit, found, key=lambda session: session.position)
 
     def tag(self, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entry:

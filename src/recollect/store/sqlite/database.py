@@ -136,7 +136,7 @@ class Database:
             with self._savepoint(outer):
                 yield
             return
-        with self._writers:
+        with self._writers.turn(self._run):
             try:
                 change = self._mine.change = self._begin()
                 yield
@@ -306,7 +306,7 @@ class Database:
         self._refuse_inside("closing")
         if self.connections.forked:
             return
-        with self._writers:
+        with self._writers.turn(self._run):
             if self.connections.closed:
                 return
             self.connections.close()
@@ -325,7 +325,7 @@ class Database:
                 migrate(ready, self.path)
             except apsw.Error as error:
                 raise errors.translated(error, _COPY) from error
-            with self._writers:
+            with self._writers.turn(self._run):
                 self._replace(ready)
 
     def _replace(self, ready: apsw.Connection) -> None:

@@ -38,7 +38,7 @@ _MOVE: Final = (
     "UPDATE job SET state = ?, attempts = ?, worker = ?, since = ?, due = ?, error = ?, payload = ? WHERE position = ?"
 )
 _INSIDE: Final = scopes.by_scope(
-    _ROW.replace("<which>", "scope <scope> AND (?2 IS NULL OR state = ?2) ORDER BY position LIMIT ?3")
+    _ROW.replace("<which>", "scope <scope> AND (?2 IS NULL OR state = ?2) AND position > ?4 ORDER BY position LIMIT ?3")
 )
 
 
@@ -69,10 +69,10 @@ class SqliteJobs:
     def fail(self, job: Job, error: str, *, retry: bool = True) -> Job:
         return self._database.write(lambda change: queue.fail(_Rows(change), job, error, retry))
 
-    def find(self, scope: Scope, *, state: JobState | None = None, limit: int = 100) -> list[Job]:
+    def find(self, scope: Scope, *, state: JobState | None = None, after: str = "", limit: int = 100) -> list[Job]:
         queue.check_find(state, limit)
         with self._database.reading() as db:
-            return _inside(db, scope, state, limit)
+            return _inside(db, scope, state, limit, queue.number(after))
 
     def revive(self, scope: Scope) -> int:
         return self._database.write(lambda change: queue.revive(_Rows(change), _inside(change.db, scope, "dead", -1)))
@@ -111,9 +111,9 @@ def _due(change: Change, kinds: str) -> Job | None:
     return None if row is None else _job(row)
 
 
-def _inside(db: apsw.Connection, scope: Scope, state: str | None, limit: int) -> list[Job]:
+def _inside(db: apsw.Connection, scope: Scope, state: str | None, limit: int, after: int = 0) -> list[Job]:
     place = scopes.find(db, scope)
-    return [_job(row) for row in db.execute(_INSIDE[place.level()], (place.id, state, limit))]
+    return [_job(row) for row in db.execute(_INSIDE[place.level()], (place.id, state, limit, after))]
 
 
 @dataclass(frozen=True, slots=True)

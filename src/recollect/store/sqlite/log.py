@@ -59,10 +59,12 @@ _GLANCE: Final = (
     "SELECT tenant, user, scope.session, messages, tokens, first, last, position FROM session"
     " JOIN scope ON scope.id = session.scope WHERE session.scope <these>"
 )
-_NEWEST: Final = "SELECT scope FROM session WHERE scope <scope> AND position < ?2 ORDER BY position DESC LIMIT ?3"
+_NEWEST: Final = (
+    "SELECT scope FROM session WHERE scope <scope> AND position < ?2 AND messages > 0 ORDER BY position DESC LIMIT ?3"
+)
 _SESSIONS: Final = {
     **scopes.by_scope(_GLANCE.replace("<these>", f"IN ({_NEWEST}) ORDER BY position DESC")),
-    "exact": _GLANCE.replace("<these>", "= ?1 AND position < ?2 LIMIT ?3"),
+    "exact": _GLANCE.replace("<these>", "= ?1 AND position < ?2 AND messages > 0 LIMIT ?3"),
 }
 FEW: Final = 2_000
 """Positions up to which it is faster to look at all that came since than at all that the scope holds."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -83,16 +83,20 @@ class Writers:
         try:
             while not request.done:
                 self._gather(request)
-                batch = [self.queue.popleft() for _ in range(min(len(self.queue), BATCH))]
-                self._crowd, started = len(batch), time.perf_counter()
-                try:
-                    run(batch)
-                    self._took = time.perf_counter() - started
-                except BaseException:
-                    self.queue.extendleft(reversed([each for each in batch if not each.done]))
-                    raise
+                self._serve_all(run)
         finally:
             self.release()
+
+    def _serve_all(self, run: Callable[[list[Request]], None]) -> None:
+        """Serve the requests that wait now."""
+        batch = [self.queue.popleft() for _ in range(min(len(self.queue), BATCH))]
+        self._crowd, started = len(batch), time.perf_counter()
+        try:
+            run(batch)
+            self._took = time.perf_counter() - started
+        except BaseException:
+            self.queue.extendleft(reversed([each for each in batch if not each.done]))
+            raise
 
     def _gather(self, request: Request) -> None:
         """Wait briefly for as many requests as were served together last time, as they are likely to come again."""
@@ -119,8 +123,13 @@ class Writers:
         """Wait up to `wait` seconds for a turn to write; returns whether it came. `release` ends it."""
         return self._lock.acquire(timeout=wait)
 
-    def __enter__(self) -> None:
+    @contextmanager
+    def turn(self, run: Callable[[list[Request]], None]) -> Iterator[None]:
+        """Write alone during the block; the requests that wait come first, or turn after turn could pass them by."""
         self._lock.acquire()
-
-    def __exit__(self, *exc: object) -> None:
-        self.release()
+        try:
+            if self.queue:
+                self._serve_all(run)
+            yield
+        finally:
+            self.release()

@@ -105,10 +105,9 @@ class EraseTests(StoreTests):
         (session,) = store.log.sessions(USER)
         assert (session.messages, session.tokens, session.first, session.last) == (1, 2, clock.now, clock.now)
         store.log.erase(ADA, ["b"])
-        (session,) = store.log.sessions(USER)
-        assert (session.messages, session.tokens, session.first, session.last) == (0, 0, None, None)
+        assert store.log.sessions(USER) == store.log.sessions(ADA) == []
         clock.forward(hours=1)
-        say(store, ADA, "c", "d")
+        assert [entry.seq for entry in say(store, ADA, "c", "d")] == [3, 4]
         (session,) = store.log.sessions(USER)
         assert (session.messages, session.first, session.last) == (2, clock.now, clock.now)
 

@@ -228,7 +228,9 @@ class JobTests(StoreTests):
         assert kinds(store.jobs.find(ADA)) == ["a"]
         assert kinds(store.jobs.find(USER)) == ["a", "b"]
         assert kinds(store.jobs.find(ACME)) == ["a", "b", "c"]
-        assert kinds(store.jobs.find(ACME, limit=2)) == ["a", "b"]
+        assert kinds(page := store.jobs.find(ACME, limit=2)) == ["a", "b"]
+        assert kinds(rest := store.jobs.find(ACME, after=page[-1].id, limit=2)) == ["c"]
+        assert store.jobs.find(ACME, after=rest[-1].id) == []
 
     @pytest.mark.parametrize(
         "bad",
