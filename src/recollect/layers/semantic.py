@@ -13,7 +13,7 @@ from typing import Any, Final
 from recollect.answers import FACT_TYPES, Candidate, Fact, FactOrigin, FactType
 from recollect.arguments import meant as similar
 from recollect.errors import ConfigError, InvalidTranscript, NotFound
-from recollect.flow.facts import Found, Statement, amended, extract, known, noted
+from recollect.flow.facts import Found, Statement, amended, answered, carried_on, extract, known, leans, noted
 from recollect.flow.facts.corrections import meant
 from recollect.flow.facts.known import Knowing, opposite
 from recollect.flow.facts.people import ABOUT, CALLED, is_someone
@@ -45,7 +45,9 @@ ORIGINS: Final[dict[FactOrigin, str]] = {"user": "user", "note": "a model's note
 """Whose words a fact is in, as a receipt puts it."""
 STATED: Final = ("user", "import")
 """The origins of facts that were not learned from a message: set by hand, or taken from another memory."""
-SAID: Final = frozenset({"type", "value", "at", "order", "session", "speaker", "ended", "then", "imported", "says"})
+SAID: Final = frozenset(
+    {"type", "value", "at", "order", "session", "speaker", "ended", "then", "imported", "says", "apart"}
+)
 """The fields that hold what a fact says; the others say where in a message it was found."""
 PLACE: Final = ("at", "order", "position", "n", "session")
 """The fields that say when and where something was said."""
@@ -291,11 +293,26 @@ class Semantic:
 def _records(store: Store, entry: Entry) -> Iterable[Record]:
     message = entry.message
     if message.role == "user" and message.at is not None:
-        said, beside = (noted if _is_note(message) else extract)(message.text, message.at), tuple[str, ...]()
-        if (word := meant(message.text)) and (before := said_before(store, entry)):
-            said, beside = amended(before.text, message.text, word, before.at or message.at), (before.id,)
-        for n, found in enumerate(said):
+        for n, (found, beside) in enumerate(_said(store, entry, message.at)):
             yield record_of(entry, found, n, beside=beside)
+
+
+def _said(store: Store, entry: Entry, at: datetime) -> list[tuple[Found, tuple[str, ...]]]:
+    """What a message says, each with the ids of other messages without which it would not."""
+    message, text = entry.message, entry.message.text
+    said = (noted if _is_note(message) else extract)(text, at)
+    if _is_note(message) or not leans(text):
+        return [(one, ()) for one in said]
+    before, reply = said_before(store, entry)
+    more, beside = list[Found](), tuple[str, ...]()
+    if before and before.name == message.name:
+        beside = (before.id,)
+        if word := meant(text):
+            return [(one, beside) for one in amended(before.text, text, word, before.at or at)]
+        more = carried_on(before.text, reply.text if reply else "", text, at)
+    if not more and reply and reply.role == "assistant":
+        more, beside = answered(before.text if before else "", reply.text, text, at), (reply.id,)
+    return [*((one, ()) for one in said), *((one, beside) for one in more)]
 
 
 def _is_note(message: Message) -> bool:
@@ -318,7 +335,8 @@ def record_of(entry: Entry, found: Found, n: int, origin: str = "rules", beside:
         "end": found.span[1],
         "ended": found.ended,
     }
-    body |= {name: text for name, text in (("then", found.then), ("speaker", _name(message))) if text}
+    more = {"then": found.then, "speaker": _name(message), "apart": found.apart}
+    body |= {name: part for name, part in more.items() if part}
     sources, trust = (message.id, *beside), "note" if _is_note(message) else "user"
     fields = (KIND, found.key, body, found.confidence, origin, trust, sources, found.valid_from, found.valid_to)
     return Record(*fields, id=sha256(repr(fields).encode("utf-8", "backslashreplace")).hexdigest()[:32])
@@ -354,7 +372,8 @@ def _check(fact: Record) -> None:
     said = (body["value"], body["session"], body.get("then", ""), body.get("speaker", ""))
     texts = all(isinstance(text, str) for text in said) and _are_pairs(body.get("says", ()))
     times = all(datetime.fromisoformat(body[name]).tzinfo for name in ("at", "order"))
-    known = body["type"] in FACT_TYPES and isinstance(body["ended"], bool) and body.keys() <= SAID
+    known = body["type"] in FACT_TYPES and body.keys() <= SAID
+    known = known and isinstance(body["ended"], bool) and isinstance(body.get("apart", False), bool)
     if not (texts and times and known and (body["ended"] or body["value"].strip())):
         raise InvalidTranscript(f"{fact.key} is not a fact that a user can have stated")
 
@@ -386,6 +405,7 @@ def _statement(record: Record) -> Statement:
         next((one for one in ORIGINS if one == record.trust), "user"),
         body.get("speaker", ""),
         tuple((key, value) for key, value in body.get("says", ())),
+        body.get("apart", False),
     )
 
 
