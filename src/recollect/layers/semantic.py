@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -156,8 +156,10 @@ class Semantic:
             others = {one.id for one in stated.statements if one.key in _keys(key)}.difference(one.id for one in own)
             told |= {id: [] for id in others}  # they would count once the messages of all others there are erased
             found = self.store.records.get(user, list(told))
-            self.store.records.delete(user, list(told))
-            self.store.records.put(user, [_end(one, fact) for one in found for fact in told[one.id]])
+            loose = self.store.records.get(user, _would_mean_another(own, told))
+            self.store.records.delete(user, [*told, *(one.id for one in loose)])
+            ends = [_end(one, fact) for one in found for fact in told[one.id]]
+            self.store.records.put(user, [*ends, *(_set_apart(one) for one in loose)])
             self.store.log.erase(user, [])
         self.forget(user)
         return gone
@@ -353,6 +355,17 @@ def _keys(key: str) -> tuple[str, ...]:
 
 def _under(stated: Stated, key: str) -> list[Fact]:
     return [fact for one in _keys(key) for fact in stated.known.of(one)]
+
+
+def _would_mean_another(statements: Sequence[Statement], but: Collection[str]) -> list[str]:
+    """The ids of statements about "my sister" that would be about another sister without some of the statements."""
+    left = [one for one in statements if one.id not in but]
+    was, now = Knowing().about(statements), Knowing().about(left)
+    return [one.id for one in left if was.get(one.id) == one.key != now.get(one.id)]
+
+
+def _set_apart(said: Record) -> Record:
+    return replace(said, value={**said.value, "apart": True}, id="")
 
 
 def _end(said: Record, fact: Fact) -> Record:

@@ -165,6 +165,15 @@ class Knowing:
         facts = (_citing(fact, self._repeated.get(key)) for key, fact in self._standing.items())
         return Known(tuple(facts), tuple(self._past), dict(self._rests))
 
+    def about(self, statements: Iterable[Statement]) -> dict[str, str]:
+        """The key that each statement is about, by its id, but for those that mean nobody who is known."""
+        found = dict[str, str]()
+        for one in statements:
+            if (said := _of_whom(one, self._standing)) is not None:
+                found[one.id] = said.key
+                self._hear(said, one.key)
+        return found
+
     def telling(
         self, statements: Iterable[Statement], keys: Collection[str], called: tuple[str, ...]
     ) -> dict[str, list[Fact]]:
