@@ -102,6 +102,43 @@ def test_long_messages_take_time_in_proportion_to_their_length(asked: str) -> No
     assert time.thread_time() - started < 2
 
 
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        ("What's your name?", "Hi Claude"),
+        ("What's your name?", "Claude, help me with my essay"),
+        ("Where are you from?", "Brazilian"),
+        ("What do you do?", "Engineer. Well, was."),
+        ("Any dietary restrictions?", "vegan for my wife"),
+        ("Do you have any allergies?", "Eggs are fine"),
+        ("Do you have any allergies?", "Gluten-free options would be great"),
+        ("Where do you live?", "Rome, on holiday"),
+        ("Where do you work?", "Mostly nights"),
+        ("What's your cat's name?", "vomiting"),
+        ("How old are you?", "12 weeks pregnant"),
+        ("What do you do for fun?", "teacher"),
+    ],
+)
+def test_what_only_looks_like_an_answer_is_none(asked: str, answer: str) -> None:
+    assert answered("hi", asked, answer, SAID) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "text"),
+    [
+        ("My girlfriend dumped me.", "She lives in Rome."),
+        ("My ex-wife called.", "She lives in Rome."),
+        ("My son Leo has a fever.", "He's 39.2"),
+        ("My brother bought a Tesla.", "He's on his way."),
+        ("Draft an email to my boss.", "She is called Ingrid."),
+        ("I saw my brother yesterday. He was with Jen.", "She's a lawyer."),
+        ("My sister in law is here.", "She's a lawyer."),
+    ],
+)
+def test_who_is_not_told_of_as_one_of_the_users_people_is_not_meant(before: str, text: str) -> None:
+    assert carried_on(before, "", text, SAID) == []
+
+
 def test_a_short_answer_is_known_from_both_messages(store: Store, layer: Semantic) -> None:
     _, asked, answer = talk(store, "I need a vet.", "What's your dog called?", "Rex")
     layer.catch_up(TRIP)

@@ -119,6 +119,8 @@ def carried_on(before: str, reply: str, text: str, at: datetime) -> list[Found]:
     `reply` is what was answered to the message `before`. What the message says by itself is left out.
     """
     was = extract(before, at)
+    if any(one.ended and is_someone(one.key) for one in was):
+        return []
     meant = spelled_out(text, before, reply, [one.value for one in was])
     return _more(meant, text, at, {one.key for one in was if is_someone(one.key)})
 

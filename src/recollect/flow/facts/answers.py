@@ -14,7 +14,7 @@ from recollect.flow.facts.forenames import FORENAMES
 from recollect.flow.facts.people import KEYS, PETS, PLURALS
 from recollect.flow.facts.phrases import thing
 from recollect.flow.facts.places import PLACE
-from recollect.flow.facts.profile import LANGUAGE, NUMBER
+from recollect.flow.facts.profile import LANGUAGE, NO_NAME, NUMBER
 from recollect.flow.facts.roles import role
 from recollect.flow.facts.voice import PRETENDED, own_words
 from recollect.flow.facts.wording import any_of, rule, word_set
@@ -54,7 +54,7 @@ _FILLER: Final = rule(
     + any_of(
         """it's it_is that's that_would_be this_is i'm i_am my_name_is my_name's he's he_is she's she_is his_name_is
         her_name_is we_named_(?:her|him|it) we_call_(?:her|him) he's_called she's_called called named in at um+ uh+
-        erm oh well yes yeah yep sure ok okay haha lol hi hello hey just currently originally from i_live_in
+        erm oh well yes yeah yep sure ok okay haha lol just currently originally from i_live_in
         i_work_(?:at|for) on probably sorry hmm definitely about around as"""
     )
     + r")[,.:!]?\s+)+"
@@ -102,6 +102,10 @@ _NO_PLACE: Final = word_set(
     everywhere outside inside upstairs downstairs north south east west remote remotely hotel europe asia africa
     between"""
 )
+_ASKS_FOR_HELP: Final = rule(
+    r",? (?:can|could|would|will|help|please|tell|write|give|show|make|do|what|how|why|i need|i want|let's)\b"
+)
+"""What follows a name that is the assistant's: "Claude, help me"."""
 _PET_NAMES: Final = FORENAMES | word_set(
     """rex max bella luna misty charlie cooper buddy daisy milo rocky molly bailey sadie tucker teddy bear duke
     bentley toby coco ruby pepper lola finn jasper ginger simba nala shadow smokey tiger oreo whiskers salem pumpkin
@@ -117,7 +121,8 @@ _NO_FIRM: Final = word_set(
 )
 _PASSING: Final = rule(
     r"\b(?:holiday|vacation|visiting|moment|for now|temporarily|week|weekend|trip|travell?ing|until|till|formerly|was"
-    r"|soon|or|used|former|ex|hope|hoping|want|trying|become|aspiring|maybe|might|depends|joking|jk|kidding|died)\b"
+    r"|soon|or|used|former|ex|hope|hoping|want|trying|become|aspiring|maybe|might|depends|joking|jk|kidding"
+    r"|died|for (?:my|our|him|her|them))\b"
 )
 """Words that make an answer one for a while, or none at all."""
 
@@ -143,7 +148,9 @@ def _begins(answer: str, words: frozenset[str] = _EVASIVE) -> bool:
 def _is_name(answer: str, small_ones: Set[str] = FORENAMES) -> bool:
     small = _SMALL.match(answer)
     found = _NAME.match(answer) or (small if small and small[1] in small_ones else None)
-    return found is not None and not (_EVASIVE | {"the"}).intersection(found[1].casefold().split())
+    if found is None or NO_NAME.match(answer) or _ASKS_FOR_HELP.match(answer, found.end()):
+        return False
+    return not (_EVASIVE | {"the"}).intersection(found[1].casefold().split())
 
 
 def _is_pet(answer: str) -> bool:
@@ -154,7 +161,11 @@ def _is_place(answer: str) -> bool:
     if PLACE.match(answer.casefold()):
         return True
     found = _NAME.match(answer)
-    return found is not None and not (_EVASIVE | _NO_PLACE).intersection(found[1].casefold().split())
+    return (
+        found is not None
+        and not NO_NAME.match(answer)
+        and not (_EVASIVE | _NO_PLACE).intersection(found[1].casefold().split())
+    )
 
 
 def _is_firm(answer: str) -> bool:
@@ -323,7 +334,7 @@ def as_statement(question: str, answer: str, before: str) -> str:
     said = answer.replace("\u2019", "'").strip()
     said = said[filler.end() :] if (filler := _FILLER.match(said)) else said
     first = _SENTENCE.match(said)
-    if not first or "?" in first[0] or _PASSING.search(first[0]) or _begins(said, _EVASIVE | _topics(before)):
+    if not first or "?" in first[0] or _PASSING.search(said) or _begins(said, _EVASIVE | _topics(before)):
         return ""
     for one in _ASKED:
         given = said if one.whole else _ARTICLE.sub("", said, 1)
