@@ -2,6 +2,7 @@
 
 text ──► corrections ──► voice: own words ──► prose: by clause
 clause ──► names, profile, work, life, food, relations, likes, preferences, plans, mood ──► Found
+message before + "She …" or a short answer ──► pronouns, answers: spelled out, then read as any text
 Statements of all messages ──► known: what stands, what is past
 """
 
