@@ -14,7 +14,7 @@ from _report import ROOT, Goal, arguments, publish, table
 from recollect.flow.facts import extract
 
 sys.path.insert(0, str(ROOT))
-from tests.facts.scores import SETS, rows, score, utterances
+from tests.facts.scores import SETS, dialogues, rows, score, score_dialogues, utterances
 
 PAGE = ROOT / "docs" / "facts.md"
 SHARED = Path(os.environ.get("RECOLLECT_SHARED") or ROOT.parent / "shared")
@@ -41,6 +41,7 @@ def seconds(texts: list[str]) -> float:
 def main() -> int:
     args = arguments(__doc__ or "")
     scores = {name: score(path) for name, path in SETS.items()}
+    talks, quiet = dialogues(), sum(not one.facts for one in dialogues())
     texts = messages()
     each = min(seconds(texts) for _ in range(1 if args.quick else 5)) / len(texts) * 1e6
     large = min(seconds(["I like tea and I live in Oslo, so what? " * 25_000]) for _ in range(3)) * 1e3
@@ -49,6 +50,11 @@ def main() -> int:
         f"say nothing of the speaker.\n\n{table(rows(total))}"
         for name, total in scores.items()
     ]
+    scores["in dialogues"] = score_dialogues()
+    parts.append(
+        f"in dialogues: {len(talks)} dialogues, {quiet} of them say nothing of the user.\n\n"
+        f"{table(rows(scores['in dialogues']))}"
+    )
     cost = f"{len(texts):,} messages: {each:,.0f} µs of CPU each; one message of 1 MB: {large:,.0f} ms."
     goals = [
         Goal(f"precision, {name}", total.precision(), 0.95, at_least=True, form="{:.3f}")

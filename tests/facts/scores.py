@@ -5,6 +5,8 @@ due `[type, key, value, day]`; a value that ended is "ended VALUE". `utterances.
 `held_out.jsonl` was written before the first rule and is only measured. `typed.jsonl` is as people type, in
 rounds, and so is `plain.jsonl` in plain English, each measured before its misses were read but for 11 and 13 to 16,
 and 9 and 11 as typed, which were written along with their rules.
+
+A line of `dialogues.jsonl` is a conversation, and what is known of its user at the end.
 """
 
 from __future__ import annotations
@@ -16,9 +18,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from recollect.answers import FACT_TYPES
+from recollect.answers import FACT_TYPES, Fact
 from recollect.flow.facts import Found, extract
 from recollect.flow.facts.people import CALLED
+from recollect.layers.semantic import Semantic
+from recollect.store import open as open_store
+from recollect.types import Message, Role, Scope
 
 HERE = Path(__file__).parent
 SAID = datetime(2025, 5, 14, 10, tzinfo=UTC)
@@ -28,6 +33,8 @@ SETS = {
     "as typed": HERE / "typed.jsonl",
     "in plain English": HERE / "plain.jsonl",
 }
+DIALOGUES = HERE / "dialogues.jsonl"
+TALK = Scope("acme", "ada", "talk")
 Label = tuple[str, ...]
 
 
@@ -36,6 +43,12 @@ class Utterance:
     text: str
     facts: frozenset[Label]
     negative: str = ""
+
+
+@dataclass(frozen=True)
+class Dialogue:
+    said: tuple[tuple[Role, str], ...]
+    facts: frozenset[Label]
 
 
 @dataclass
@@ -51,10 +64,25 @@ class Score:
     def recall(self, type: str | None = None) -> float:
         return _share(_count(self.right, type), _count(self.missed, type))
 
+    def compare(self, text: str, found: frozenset[Label], meant: frozenset[Label]) -> None:
+        for count, facts in (
+            (self.right, found & meant),
+            (self.wrong, found - meant),
+            (self.missed, meant - found),
+        ):
+            count.update(fact[0] for fact in facts)
+        if found != meant:
+            self.mistakes.append(f"{text!r}: found {sorted(found)}, meant {sorted(meant)}")
+
 
 def utterances(path: Path) -> list[Utterance]:
     rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     return [Utterance(row["text"], frozenset(map(tuple, row["facts"])), row.get("negative", "")) for row in rows]
+
+
+def dialogues() -> list[Dialogue]:
+    rows = [json.loads(line) for line in DIALOGUES.read_text("utf-8").splitlines()]
+    return [Dialogue(tuple(map(tuple, row["said"])), frozenset(map(tuple, row["facts"]))) for row in rows]
 
 
 def labels(found: Iterable[Found]) -> frozenset[Label]:
@@ -72,16 +100,25 @@ def _label(one: Found) -> Label:
 def score(path: Path) -> Score:
     total = Score()
     for utterance in utterances(path):
-        found = labels(extract(utterance.text, SAID))
-        for count, facts in (
-            (total.right, found & utterance.facts),
-            (total.wrong, found - utterance.facts),
-            (total.missed, utterance.facts - found),
-        ):
-            count.update(fact[0] for fact in facts)
-        if found != utterance.facts:
-            total.mistakes.append(f"{utterance.text!r}: found {sorted(found)}, meant {sorted(utterance.facts)}")
+        total.compare(utterance.text, labels(extract(utterance.text, SAID)), utterance.facts)
     return total
+
+
+def score_dialogues() -> Score:
+    total = Score()
+    for dialogue in dialogues():
+        with open_store(":memory:") as store:
+            for n, (role, text) in enumerate(dialogue.said):
+                store.log.append(TALK, [Message(role, text, at=SAID + timedelta(minutes=n))])
+            facts = Semantic(store)
+            facts.catch_up(TALK)
+            known = frozenset(_known(fact) for fact in facts.facts(TALK) if fact.type != "sentiment")
+        total.compare(" | ".join(text for _, text in dialogue.said), known, dialogue.facts)
+    return total
+
+
+def _known(fact: Fact) -> Label:
+    return (fact.type, fact.key, fact.value)
 
 
 def rows(total: Score) -> list[tuple[str, ...]]:

@@ -391,3 +391,34 @@ def test_who_started_at_a_school_may_not_work_there(who: str, school: str) -> No
 @pytest.mark.parametrize(("who", "key"), [("I", "company"), ("My daughter", "daughter:company")])
 def test_who_started_at_a_firm_after_school_works_there(who: str, key: str, since: str) -> None:
     assert [(one.key, one.value) for one in extract(f"{who} started at Google {since}.", SAID)] == [(key, "Google")]
+
+
+FOODS = st.sampled_from(["dairy", "red meat", "seafood", "coffee"])
+
+
+@given(
+    FOODS,
+    st.sampled_from(
+        ["I've gone off {}.", "i went off {} after my holiday", "I'm so over {}!", "I've lost interest in {}."]
+    ),
+)
+def test_who_has_gone_off_something_no_longer_likes_it(food: str, words: str) -> None:
+    (said,) = extract(words.format(food), SAID)
+    assert (said.key, said.value, said.ended) == (f"likes:{food}", food, True)
+    assert extract(f"My sister says: {words.format(food)}", SAID) == []
+
+
+@given(
+    FOODS, st.sampled_from(["I don't do {}.", "i dont really do {} any more", "I do not do {} because it makes me ill"])
+)
+def test_what_someone_does_not_do_is_not_eaten(food: str, words: str) -> None:
+    (said,) = extract(words.format(food), SAID)
+    assert (said.key, said.value, said.ended) == (f"avoids:{food}", food, False)
+    assert extract(words.format("mornings"), SAID) == []
+
+
+@given(st.sampled_from(["vegetarian", "vegan"]), st.sampled_from(["except for", "apart from", "except"]), FOODS)
+def test_a_diet_has_its_exception(diet: str, but: str, food: str) -> None:
+    (said,) = extract(f"I'm a {diet} {but} {food}, so no steak.", SAID)
+    assert (said.key, said.value) == ("diet", f"{diet} {but} {food}")
+    assert [one.value for one in extract(f"I'm {diet} {but} the cake I had.", SAID)] == [diet]

@@ -95,6 +95,14 @@ def test_a_person_goes_with_all_that_is_known_of_them(store: Store, layer: Seman
     assert not [one for one in kept if one.key.startswith(("sister:", "called:nadia:"))]
 
 
+def test_what_was_said_of_one_of_two_is_not_of_the_other_when_one_is_erased(store: Store, layer: Semantic) -> None:
+    tell(layer, "My sister Nadia lives in Oslo.", "My sister Ida is a nurse.", "My sister lives in Bergen.")
+    left = {"sister:nadia": "Nadia", "sister:nadia:place": "Oslo", "sister:place": "Bergen"}
+    assert values(layer.facts(ADA)) == left | {"sister:ida": "Ida", "sister:ida:role": "nurse"}
+    layer.erase(ADA, "sister:ida")
+    assert values(layer.facts(ADA)) == values(Semantic(store).facts(ADA)) == left
+
+
 def test_nothing_is_erased_if_a_step_fails(store: Store, layer: Semantic, monkeypatch: pytest.MonkeyPatch) -> None:
     tell(layer, *ENDINGS[0][1])
     before = layer.facts(ADA)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 from unittest.mock import Mock, patch
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 from recollect.answers import FactType
 from recollect.flow.facts import Known, Statement, known
 from recollect.flow.facts.known import Knowing, _words, opposite, order_of
+from recollect.flow.facts.people import FEW
 
+OF_A_DOG = ("dog:a", "dog:a:age", "dog:age", "dog", "called:a:age")
 START = datetime(2025, 5, 1, tzinfo=UTC)
 
 
@@ -27,6 +30,8 @@ def say(
     valid_from: int | None = None,
     valid_to: int | None = None,
     then: str = "",
+    apart: bool = False,
+    says: tuple[tuple[str, str], ...] = (),
 ) -> Statement:
     at = START + timedelta(days=day)
     return Statement(
@@ -44,6 +49,8 @@ def say(
         None if valid_to is None else START + timedelta(days=valid_to),
         ended,
         then,
+        says=says,
+        apart=apart,
     )
 
 
@@ -59,15 +66,14 @@ statements = st.lists(
     st.builds(
         say,
         st.integers(0, 30),
-        st.sampled_from(
-            ["name", "place", "likes:jazz", "dislikes:jazz", "todo:call", "dog:a", "dog:a:age", "dog", "called:a:age"]
-        ),
+        st.sampled_from(["name", "place", "likes:jazz", "dislikes:jazz", "todo:call", "note:1", *OF_A_DOG]),
         st.sampled_from(["a", "A", "b", "c"]),
         ended=st.booleans(),
         type=st.sampled_from(["user_profile", "action_item"]),
         valid_from=st.none() | st.integers(-10, 30),
         valid_to=st.none() | st.integers(0, 60),
         then=st.sampled_from(["", "", "d"]),
+        apart=st.booleans(),
     ),
     max_size=15,
     unique_by=lambda one: one.id,
@@ -107,9 +113,9 @@ def test_one_key_has_one_value_and_the_past_is_over(said: list[Statement]) -> No
 @given(statements)
 def test_the_last_word_on_a_key_stands(said: list[Statement]) -> None:
     found = values(known(said))
-    for key in {one.key for one in said} - {"called:a:age"}:
+    for key in {one.key for one in said} - {"called:a:age", "dog:age"}:
         ends = [one for one in said if one.ended and key.startswith(f"{one.key}:")]
-        about = [*ends, *(one for one in said if one.key in (key, opposite(key), "called:a:age"))]
+        about = [*ends, *(one for one in said if one.key in (key, opposite(key), "called:a:age", "dog:age"))]
         last = max(about, key=lambda one: (one.order, one.id))
         if last.key == key and not last.ended:
             assert found[key].casefold() == last.value.casefold()
@@ -194,6 +200,68 @@ def test_what_is_said_by_name_alone_is_of_the_one_who_is_known_by_it() -> None:
     assert values(known([*told, say(1, "cat:ida", "Ida"), moved]))["sister:ida:place"] == "Oslo"
     assert known([moved, say(3, "sister:ida", "Ida")]).past == ()
     assert known([moved]).standing == ()
+
+
+@given(st.sampled_from(sorted(FEW)), st.sampled_from(["place", "company", "role", "diet", "allergy"]))
+def test_the_one_who_is_known_is_meant_without_a_name(kind: str, about: str) -> None:
+    ida, mia = say(1, f"{kind}:ida", "Ida"), say(2, f"{kind}:mia", "Mia")
+    before, told = say(0, f"{kind}:{about}", "a"), say(3, f"{kind}:{about}", "b")
+    assert values(known([ida, told])) == {f"{kind}:ida": "Ida", f"{kind}:ida:{about}": "b"}
+    found = known([before, ida, told])
+    assert values(found) == {f"{kind}:ida": "Ida", f"{kind}:ida:{about}": "b"}
+    assert [fact.value for fact in found.of(f"{kind}:{about}")] == ["a"]
+    for unclear in ([ida, mia, told], [told], [ida, replace(told, apart=True)], [ida, replace(told, sources=())]):
+        assert values(known(unclear))[f"{kind}:{about}"] == "b"
+    assert values(known([say(1, "cousin:ida", "Ida"), say(2, "cousin:place", "Rome")]))["cousin:place"] == "Rome"
+
+
+@given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 3_000))
+def test_nobody_grows_younger_or_fast_older(first: int, then: int, days: int) -> None:
+    told = [say(0, "son:max", "Max"), say(0, "son:max:age", str(first)), say(days, "son:age", str(then))]
+    same = values(known(told)).get("son:max:age") == str(then)
+    assert same == (0 <= then - first <= days / 365 + 1)
+    assert same or values(known(told))["son:age"] == str(then)
+
+
+def test_a_birthday_is_the_same_every_year() -> None:
+    told = [say(0, "son:max", "Max"), say(0, "son:max:birthday", "3 May")]
+    assert values(known([*told, say(1, "son:birthday", "3 May")]))["son:max:birthday"] == "3 May"
+    assert values(known([*told, say(1, "son:birthday", "9 June")]))["son:birthday"] == "9 June"
+
+
+def note(day: int, *says: tuple[str, str]) -> Statement:
+    return say(day, f"note:{day}", "as another memory put it", says=says)
+
+
+@given(st.sampled_from(["place", "company", "age", "diet", "boss"]), st.integers(0, 9))
+def test_what_is_said_later_ends_a_note_that_says_nothing_else_and_cannot_be_true_too(key: str, day: int) -> None:
+    told, later = note(day, (key, "a")), day + 1
+    assert f"note:{day}" not in values(known([told, say(later, key, "b")]))
+    assert f"note:{day}" not in values(known([told, say(later, key, "A", ended=True)]))
+    assert f"note:{day}" not in values(known([told, say(day - 1, key, "b"), say(later, key, "b")]))
+    for no_end in (
+        [told, say(later, key, "A")],
+        [told, say(later, key, "b", ended=True)],
+        [told, say(later, "hometown", "b")],
+        [told, say(day - 1, key, "b")],
+        [note(day, (key, "a"), ("name", "Ada")), say(later, key, "b")],
+        [note(day), say(later, key, "b")],
+    ):
+        assert f"note:{day}" in values(known(no_end))
+    assert [fact.key for fact in known([told, say(later, key, "b")]).past] == [f"note:{day}"]
+
+
+def test_a_note_of_what_is_liked_ends_when_it_is_not() -> None:
+    likes = note(1, ("likes:jazz", "jazz"))
+    assert values(known([likes, say(2, "dislikes:jazz", "jazz")])) == {"dislikes:jazz": "jazz"}
+    assert "note:1" in values(known([likes, say(2, "likes:tea", "tea")]))
+
+
+def test_a_diet_with_an_exception_ends_like_the_diet() -> None:
+    diet = say(1, "diet", "vegetarian except for fish")
+    for gone in (say(2, "diet", "vegetarian", ended=True), say(2, "avoids:meat", "meat", ended=True)):
+        assert values(known([diet, gone])) == {}
+    assert values(known([diet, say(2, "diet", "vegan", ended=True)])) == {"diet": diet.value}
 
 
 def test_what_was_known_of_a_boss_is_not_so_of_the_next() -> None:

@@ -36,10 +36,11 @@ def set_read_to(store: Store, scope: Scope, layer: str, seq: int) -> None:
         store.records.put(scope, [Record(KIND, layer, seq)])
 
 
-def said_before(store: Store, entry: Entry) -> Message | None:
-    """The user's previous message before one of theirs, with at most one other message in between."""
-    before = store.log.read(entry.scope, until=entry.seq - 1, limit=2, reverse=True)
-    return next((one.message for one in before if one.message.role == "user"), None)
+def said_before(store: Store, entry: Entry) -> tuple[Message | None, Message | None]:
+    """The user's previous message before one of theirs, with at most one other message in between, and that one."""
+    last = [one.message for one in store.log.read(entry.scope, until=entry.seq - 1, limit=2, reverse=True)]
+    between = last[0] if last and last[0].role != "user" else None
+    return next((one for one in last if one.role == "user"), None), between
 
 
 def there(store: Store, within: Scope, cited: Collection[tuple[str, str]]) -> dict[tuple[str, str], Entry]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -13,7 +13,7 @@ from typing import Any, Final
 from recollect.answers import FACT_TYPES, Candidate, Fact, FactOrigin, FactType
 from recollect.arguments import meant as similar
 from recollect.errors import ConfigError, InvalidTranscript, NotFound
-from recollect.flow.facts import Found, Statement, amended, extract, known, noted
+from recollect.flow.facts import Found, Statement, amended, answered, carried_on, extract, known, leans, noted
 from recollect.flow.facts.corrections import meant
 from recollect.flow.facts.known import Knowing, opposite
 from recollect.flow.facts.people import ABOUT, CALLED, is_someone
@@ -45,7 +45,9 @@ ORIGINS: Final[dict[FactOrigin, str]] = {"user": "user", "note": "a model's note
 """Whose words a fact is in, as a receipt puts it."""
 STATED: Final = ("user", "import")
 """The origins of facts that were not learned from a message: set by hand, or taken from another memory."""
-SAID: Final = frozenset({"type", "value", "at", "order", "session", "speaker", "ended", "then", "imported", "says"})
+SAID: Final = frozenset(
+    {"type", "value", "at", "order", "session", "speaker", "ended", "then", "imported", "says", "apart"}
+)
 """The fields that hold what a fact says; the others say where in a message it was found."""
 PLACE: Final = ("at", "order", "position", "n", "session")
 """The fields that say when and where something was said."""
@@ -154,8 +156,10 @@ class Semantic:
             others = {one.id for one in stated.statements if one.key in _keys(key)}.difference(one.id for one in own)
             told |= {id: [] for id in others}  # they would count once the messages of all others there are erased
             found = self.store.records.get(user, list(told))
-            self.store.records.delete(user, list(told))
-            self.store.records.put(user, [_end(one, fact) for one in found for fact in told[one.id]])
+            loose = self.store.records.get(user, _would_mean_another(own, told))
+            self.store.records.delete(user, [*told, *(one.id for one in loose)])
+            ends = [_end(one, fact) for one in found for fact in told[one.id]]
+            self.store.records.put(user, [*ends, *(_set_apart(one) for one in loose)])
             self.store.log.erase(user, [])
         self.forget(user)
         return gone
@@ -291,11 +295,26 @@ class Semantic:
 def _records(store: Store, entry: Entry) -> Iterable[Record]:
     message = entry.message
     if message.role == "user" and message.at is not None:
-        said, beside = (noted if _is_note(message) else extract)(message.text, message.at), tuple[str, ...]()
-        if (word := meant(message.text)) and (before := said_before(store, entry)):
-            said, beside = amended(before.text, message.text, word, before.at or message.at), (before.id,)
-        for n, found in enumerate(said):
+        for n, (found, beside) in enumerate(_said(store, entry, message.at)):
             yield record_of(entry, found, n, beside=beside)
+
+
+def _said(store: Store, entry: Entry, at: datetime) -> list[tuple[Found, tuple[str, ...]]]:
+    """What a message says, each with the ids of other messages without which it would not."""
+    message, text = entry.message, entry.message.text
+    said = (noted if _is_note(message) else extract)(text, at)
+    if _is_note(message) or not leans(text):
+        return [(one, ()) for one in said]
+    before, reply = said_before(store, entry)
+    more, beside = list[Found](), tuple[str, ...]()
+    if before and before.name == message.name:
+        beside = (before.id,)
+        if word := meant(text):
+            return [(one, beside) for one in amended(before.text, text, word, before.at or at)]
+        more = carried_on(before.text, reply.text if reply else "", text, at)
+    if not more and reply and reply.role == "assistant":
+        more, beside = answered(before.text if before else "", reply.text, text, at), (reply.id,)
+    return [*((one, ()) for one in said), *((one, beside) for one in more)]
 
 
 def _is_note(message: Message) -> bool:
@@ -318,7 +337,8 @@ def record_of(entry: Entry, found: Found, n: int, origin: str = "rules", beside:
         "end": found.span[1],
         "ended": found.ended,
     }
-    body |= {name: text for name, text in (("then", found.then), ("speaker", _name(message))) if text}
+    more = {"then": found.then, "speaker": _name(message), "apart": found.apart}
+    body |= {name: part for name, part in more.items() if part}
     sources, trust = (message.id, *beside), "note" if _is_note(message) else "user"
     fields = (KIND, found.key, body, found.confidence, origin, trust, sources, found.valid_from, found.valid_to)
     return Record(*fields, id=sha256(repr(fields).encode("utf-8", "backslashreplace")).hexdigest()[:32])
@@ -335,6 +355,17 @@ def _keys(key: str) -> tuple[str, ...]:
 
 def _under(stated: Stated, key: str) -> list[Fact]:
     return [fact for one in _keys(key) for fact in stated.known.of(one)]
+
+
+def _would_mean_another(statements: Sequence[Statement], but: Collection[str]) -> list[str]:
+    """The ids of statements about "my sister" that would be about another sister without some of the statements."""
+    left = [one for one in statements if one.id not in but]
+    was, now = Knowing().about(statements), Knowing().about(left)
+    return [one.id for one in left if was.get(one.id) == one.key != now.get(one.id)]
+
+
+def _set_apart(said: Record) -> Record:
+    return replace(said, value={**said.value, "apart": True}, id="")
 
 
 def _end(said: Record, fact: Fact) -> Record:
@@ -354,7 +385,8 @@ def _check(fact: Record) -> None:
     said = (body["value"], body["session"], body.get("then", ""), body.get("speaker", ""))
     texts = all(isinstance(text, str) for text in said) and _are_pairs(body.get("says", ()))
     times = all(datetime.fromisoformat(body[name]).tzinfo for name in ("at", "order"))
-    known = body["type"] in FACT_TYPES and isinstance(body["ended"], bool) and body.keys() <= SAID
+    known = body["type"] in FACT_TYPES and body.keys() <= SAID
+    known = known and isinstance(body["ended"], bool) and isinstance(body.get("apart", False), bool)
     if not (texts and times and known and (body["ended"] or body["value"].strip())):
         raise InvalidTranscript(f"{fact.key} is not a fact that a user can have stated")
 
@@ -386,6 +418,7 @@ def _statement(record: Record) -> Statement:
         next((one for one in ORIGINS if one == record.trust), "user"),
         body.get("speaker", ""),
         tuple((key, value) for key, value in body.get("says", ())),
+        body.get("apart", False),
     )
 
 

@@ -2,17 +2,19 @@
 
 text ──► corrections ──► voice: own words ──► prose: by clause
 clause ──► names, profile, work, life, food, relations, likes, preferences, plans, mood ──► Found
+message before + "She …" or a short answer ──► pronouns, answers: spelled out, then read as any text
 Statements of all messages ──► known: what stands, what is past
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from recollect.flow.facts.answers import MOST_ANSWERED, as_statement
 from recollect.flow.facts.card import listed
 from recollect.flow.facts.corrections import Meant, corrected, place_in, with_word
 from recollect.flow.facts.food import food
@@ -27,13 +29,14 @@ from recollect.flow.facts.people import is_someone
 from recollect.flow.facts.plans import plans
 from recollect.flow.facts.preferences import preferences
 from recollect.flow.facts.profile import profile
+from recollect.flow.facts.pronouns import PRONOUN, spelled_out
 from recollect.flow.facts.prose import Clause, told
 from recollect.flow.facts.relations import in_passing, relations
 from recollect.flow.facts.wording import word_set
 from recollect.flow.facts.work import work
 from recollect.types import with_zone
 
-__all__ = ["Found", "Known", "Statement", "amended", "extract", "known", "noted"]
+__all__ = ["Found", "Known", "Statement", "amended", "answered", "carried_on", "extract", "known", "leans", "noted"]
 
 
 def _wishes(clause: Clause) -> Iterable[Found]:
@@ -104,6 +107,34 @@ def amended(before: str, text: str, meant: Meant, at: datetime) -> list[Found]:
     ]
     new = [one for one in now if (one.key, one.value, one.valid_to) not in said]
     return [replace(one, span=(0, len(text))) for one in (*gone, *new)]
+
+
+def leans(text: str) -> bool:
+    """Whether a message may mean something only together with those before it: it is short or begins with "she"."""
+    return len(text) <= MOST_ANSWERED or PRONOUN.match(text) is not None
+
+
+def carried_on(before: str, reply: str, text: str, at: datetime) -> list[Found]:
+    """What a message that begins with "she" or "he" says about the one person whom the user's message before told of.
+
+    `reply` is what was answered to the message `before`. What the message says by itself is left out.
+    """
+    was = extract(before, at)
+    if any(one.ended and is_someone(one.key) for one in was):
+        return []
+    meant = spelled_out(text, before, reply, [one.value for one in was])
+    return _more(meant, text, at, {one.key for one in was if is_someone(one.key)})
+
+
+def answered(before: str, question: str, text: str, at: datetime) -> list[Found]:
+    """What a short answer says together with the question it answers; `before` is the user's message before that."""
+    return _more(as_statement(question, text, before), text, at, set())
+
+
+def _more(meant: str, text: str, at: datetime, but: Set[str]) -> list[Found]:
+    """What a message says as it is meant, without what it says as it stands."""
+    said = {one.key for one in extract(text, at)} | but if meant else but
+    return [replace(one, span=(0, len(text))) for one in extract(meant, at) if one.key not in said] if meant else []
 
 
 def noted(text: str, at: datetime) -> list[Found]:

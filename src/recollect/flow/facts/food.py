@@ -26,8 +26,8 @@ _ALLERGY: Final = rule(
 _JOKES: Final = word_set("mornings mondays bs work exercise people idiots stupidity bullshit nonsense drama commitment")
 DIETS: Final = r"(vegan|vegetarian|pescatarian|coeliac|celiac|keto)\b"
 EATS: Final = (
-    rf"(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and|but|so|now|btw|since|for|too|because|except|at the moment|last|in \d{{4}}"
-    r"|\w+ \w+ ago)\b))"
+    rf"(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and|but|so|now|btw|since|for|too|because|except|apart from|aside from"
+    r"|at the moment|last|in \d{4}|\w+ \w+ ago)\b))"
 )
 _TURNED: Final = r"i(?:'ve| have)?(?: (?:just|recently|now))* (?:gone|went|turned|become|became)"
 _HAVE_BEEN: Final = r"i(?:'ve| have) been(?=[^.,;!?]{0,30} (?:since|for \w+ years|all my life)\b)"
@@ -38,6 +38,7 @@ _DIET: Final = rule(
     rf"(?:i (?:only |always )?eat|(?:i|we) keep) (halal|kosher)(?: at home)?{EATS}",
     r"i(?:'m on| am on| follow| eat) an? (?:strict )?(vegan|vegetarian|keto|kosher|halal|paleo) diet\b",
 )
+_EXCEPT: Final = rule(",? (?:except(?: for)?|apart from|aside from) ")
 _NO_DIET: Final = rule(rf"i(?:'m| am) (?:not|no longer) (?:an? )?{DIETS}")
 _INTOLERANT: Final = r"([\w-]{3,15})[- ](?:intolerant|free)\b"
 _CANT_HAVE: Final = rule(rf"{_I_AM} (?:very |slightly )?{_INTOLERANT}{EATS}")
@@ -56,8 +57,14 @@ _DRINKS_AGAIN: Final = rule(
     r"i(?:(?:'ve| have)?(?: just| recently)? started drinking|'m drinking| am drinking|(?: now)? drink)"
     r"(?: alcohol)? again\b"
 )
+_FOODS: Final = any_of(
+    """dairy gluten (?:red_)?meat fish seafood shellfish sugar carbs alcohol caffeine coffee pork beef chicken lamb eggs
+    cheese milk wheat soy nuts bread lactose sweets chocolate (?:fast|spicy|junk|fried)_food"""
+)
 _EATS_NOT: Final = rule(
     f"(?:{_CANT}|i (?:don't|do not|never))(?: {any_of('really usually ever')})* (?:eat|drink) ",
+    rf"i (?:don't|do not)(?: really)? do (?={_FOODS}"
+    r"(?:\s*(?:[.,!;)]|$)| (?:and|or|any ?more|at all|because|since|so)\b))",
     "i(?:'ve| have)? (?:stopped|quit|given up|gave up|decided to stop) (?:eating|drinking) ",
 )
 _EATS_AGAIN: Final = rule(
@@ -104,8 +111,11 @@ def _food(clause: Clause, start: int) -> Iterator[Found]:
     elif match := _NO_DIET.match(text, start):
         yield found(clause, PROFILE, "diet", lower(match[1]), match.end(), ended=True)
     elif match := _DIET.match(text, start):
-        diet = lower(match[match.lastindex or 1])
-        yield found(clause, PROFILE, "diet", diet, match.end(), 0.95)
+        diet = match.lastindex or 1
+        but = _EXCEPT.match(text, match.end())
+        eaten = things(text, but.end()) if but and match.end() == match.end(diet) else []
+        end = eaten[-1].end if eaten else match.end()
+        yield found(clause, PROFILE, "diet", lower(match[diet]) + (text[match.end() : end]), end, 0.95)
     elif (match := _CANT_HAVE.match(text, start) or _CANT_HAVE_ANY.match(text, start)) and lower(match[1]) in _FREE_OF:
         yield found(clause, PROFILE, "avoids", lower(match[1]), match.end(), 0.95)
     elif match := _CAN_HAVE.match(text, start):

@@ -26,6 +26,7 @@ class Found:
     `ended` means that this value no longer holds or, without a value, that nothing under the key does; `then` is what
     holds instead, if it did hold. A plan with a `then` that has not ended is a new plan if there was none. `valid_from`
     is when it began, if that was said; `valid_to` is the end of the day on which something is due, or of a mood.
+    `apart` means that it is said of "my younger sister", who may be another than the one whose name is known.
     """
 
     type: FactType
@@ -37,6 +38,7 @@ class Found:
     valid_to: datetime | None = None
     ended: bool = False
     then: str = ""
+    apart: bool = False
 
 
 def found(

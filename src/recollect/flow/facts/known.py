@@ -45,7 +45,8 @@ class Statement:
 
     `ended` means that the value no longer holds or, without a value, nothing under the key does; `then` is what holds
     instead. A plan with a `then` that has not ended replaces the one plan that it fits, if there is exactly one.
-    `speaker` is the name under which it was said, if there was one. `says` is what a note says, see `Fact`.
+    `speaker` is the name under which it was said, if there was one. `says` is what a note says, see `Fact`; `apart` is
+    as in `Found`.
     """
 
     id: str
@@ -65,6 +66,7 @@ class Statement:
     origin: FactOrigin = "user"
     speaker: str = ""
     says: tuple[tuple[str, str], ...] = ()
+    apart: bool = False
 
 
 @dataclass(slots=True)
@@ -104,12 +106,13 @@ class Known:
 
 
 class _Standing(dict[str, Fact]):
-    """The facts that hold, by their keys. Plans are indexed by their words and people by name."""
+    """The facts that hold, by their keys. Plans are indexed by their words, people by name, notes by what they say."""
 
     def __init__(self) -> None:
         super().__init__()
         self._by_word: dict[str, set[str]] = {}
         self._by_name: dict[str, set[str]] = {}
+        self._by_saying: dict[str, set[str]] = {}
 
     def __setitem__(self, key: str, fact: Fact) -> None:
         super().__setitem__(key, fact)
@@ -117,6 +120,8 @@ class _Standing(dict[str, Fact]):
             self._by_word.setdefault(word, set()).add(key)
         if is_someone(key):
             self._by_name.setdefault(fact.value.casefold(), set()).add(key)
+        for says, _ in fact.says:
+            self._by_saying.setdefault(says, set()).add(key)
 
     def plans(self, words: frozenset[str]) -> list[str]:
         """The keys of the plans that have all of these words; there must be at least one word."""
@@ -126,6 +131,11 @@ class _Standing(dict[str, Fact]):
     def called(self, name: str) -> list[str]:
         """The keys of everyone who has that name."""
         return [key for key in self._by_name.get(name, ()) if key in self and self[key].value.casefold() == name]
+
+    def notes_against(self, said: Statement) -> list[str]:
+        """The keys of the notes that say nothing but what this statement rules out."""
+        near = {key for about in (said.key, opposite(said.key)) for key in self._by_saying.get(about, ())}
+        return [key for key in sorted(near) if key in self and all(_rules_out(said, *one) for one in self[key].says)]
 
 
 def known(statements: Iterable[Statement]) -> Known:
@@ -151,9 +161,18 @@ class Knowing:
         """What is known with these further statements, each of which comes after all earlier ones."""
         for one in statements:
             if (said := _of_whom(one, self._standing)) is not None:
-                self._hear(said)
+                self._hear(said, one.key)
         facts = (_citing(fact, self._repeated.get(key)) for key, fact in self._standing.items())
         return Known(tuple(facts), tuple(self._past), dict(self._rests))
+
+    def about(self, statements: Iterable[Statement]) -> dict[str, str]:
+        """The key that each statement is about, by its id, but for those that mean nobody who is known."""
+        found = dict[str, str]()
+        for one in statements:
+            if (said := _of_whom(one, self._standing)) is not None:
+                found[one.id] = said.key
+                self._hear(said, one.key)
+        return found
 
     def telling(
         self, statements: Iterable[Statement], keys: Collection[str], called: tuple[str, ...]
@@ -169,14 +188,16 @@ class Knowing:
             if not about.isdisjoint(keys) or (one.key in about and f"{one.key}:".startswith(called)):
                 before = dict(self._standing)
             if said is not None:
-                self._hear(said)
+                self._hear(said, one.key)
             if before is not None:
                 found[one.id] = [before[key] for key in before.keys() - self._standing.keys() - set(keys)]
         return found
 
-    def _hear(self, said: Statement) -> None:
+    def _hear(self, said: Statement, under: str) -> None:
+        """Take in what was said under a key, which may name nobody: `said` then has the key of the one who is meant."""
         standing, past, rests, repeated = self._standing, self._past, self._rests, self._repeated
         key, old = said.key, standing.get(said.key)
+        self._end([*standing.notes_against(said), *([under] if under != key and under in standing else [])], said)
         if said.then and key.startswith("todo:") and not (said.ended or old) and _ends(said, standing):
             said = replace(said, ended=True)
         if said.ended:
@@ -193,17 +214,23 @@ class Knowing:
             repeated[key].update(dict.fromkeys((said.session, id) for id in said.sources))
         else:
             theirs = [f"{key}:{about}" for about in sorted(ABOUT)] if old and _is_another(old, said) else []
-            over = [one for one in (key, opposite(key), *theirs, *_carried_out(said)) if one in standing]
-            past += [_ended(_citing(standing.pop(one), repeated.pop(one, None)), said) for one in over]
-            standing[key] = _fact(said)
-            rests |= dict.fromkeys((*over, key), (said.id,))
+            self._end([one for one in (key, opposite(key), *theirs, *_carried_out(said)) if one in standing], said)
+            standing[key], rests[key] = _fact(said), (said.id,)
+
+    def _end(self, keys: Iterable[str], by: Statement) -> None:
+        for key in keys:
+            self._past.append(_ended(_citing(self._standing.pop(key), self._repeated.pop(key, None)), by))
+            self._rests[key] = (by.id,)
 
 
 def _of_whom(said: Statement, standing: _Standing) -> Statement | None:
     """The statement; if it only gives a name, with the key of the one person who has it, or None if there isn't one.
 
-    If it says that the person is gone, it stays as it is: `_fits` finds out who that is.
+    "My sister" is the one sister who is known, if there is one. If it says that someone is gone, or that something of
+    them is over, it stays as it is: `_fits` finds out who that is.
     """
+    if said.key in _WITHOUT_NAME and said.sources and not (said.ended or said.apart):
+        return _of_the_one(said, standing)
     if not said.key.startswith(f"{CALLED}:"):
         return said
     who, _, about = said.key.removeprefix(f"{CALLED}:").rpartition(":")
@@ -211,6 +238,24 @@ def _of_whom(said: Statement, standing: _Standing) -> Statement | None:
         return said
     known = standing.called(who)
     return replace(said, key=f"{known[0]}:{about}") if len(known) == 1 else None
+
+
+def _of_the_one(said: Statement, standing: _Standing) -> Statement:
+    """The statement with the key of the one person of that kind, if one is known of whom it can be true."""
+    kind, _, about = said.key.partition(":")
+    known = [key for key in standing if key.startswith(f"{kind}:") and is_someone(key)]
+    key = f"{known[0]}:{about}" if len(known) == 1 else said.key
+    old = standing.get(key)
+    return said if old and not _may_become(old, said, about) else replace(said, key=key)
+
+
+def _may_become(old: Fact, said: Statement, about: str) -> bool:
+    """Whether the same person can be what was said later: birthdays stay, and nobody grows younger or fast older."""
+    if about == "birthday":
+        return old.value.casefold() == said.value.casefold()
+    if about != "age" or not (old.value.isdecimal() and said.value.isdecimal()):
+        return True
+    return 0 <= int(said.value) - int(old.value) <= (said.at - old.updated_at).days / 365 + 1
 
 
 def _is_another(old: Fact, said: Statement) -> bool:
@@ -239,9 +284,14 @@ def _ends(said: Statement, standing: _Standing) -> list[str]:
     people = [meant] if meant and is_someone(meant) else ["boss", "manager"] if left_job else []
     also = [key for who in people for key in (who, *(f"{who}:{about}" for about in sorted(ABOUT)))]
     avoids, _, food = said.key.partition(":")
-    if avoids == "avoids" and "diet" in standing and standing["diet"].value in _RULED_OUT.get(food, ()):
+    if avoids == "avoids" and "diet" in standing and _diet(standing["diet"]) in _RULED_OUT.get(food, ()):
         also.append("diet")
     return [key for key in dict.fromkeys((meant, *also, *_carried_out(said))) if key in standing]
+
+
+def _diet(fact: Fact) -> str:
+    """The diet without its exceptions: "vegetarian except for fish"."""
+    return fact.value.casefold().partition(" ")[0]
 
 
 def _carried_out(said: Statement) -> list[str]:
@@ -253,11 +303,21 @@ def _meant(said: Statement, standing: _Standing) -> str:
     """The key that a statement means: its own, or that of the only fact it fits; "" if there is none."""
     old = standing.get(said.key)
     if old and (
-        _of_day(said, old) if said.type == "action_item" else said.value.casefold() in ("", old.value.casefold())
+        _of_day(said, old)
+        if said.type == "action_item"
+        else said.value.casefold() in ("", old.value.casefold(), old.key == "diet" and _diet(old))
     ):
         return said.key
     fits = list(_fits(said, standing))
     return fits[0] if len(fits) == 1 else ""
+
+
+def _rules_out(said: Statement, key: str, value: str) -> bool:
+    """Whether what a note says under a key can't hold together with a statement that came later."""
+    if said.ended:
+        return key == said.key and said.value.casefold() in ("", value.casefold())
+    other = key == said.key and value.casefold() != said.value.casefold() and not _adds_up(said)
+    return other or key == opposite(said.key)
 
 
 def _may_mean(said: Statement, standing: _Standing) -> set[str]:

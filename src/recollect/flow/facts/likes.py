@@ -7,7 +7,8 @@ from typing import Final
 
 from recollect.answers import FactType
 from recollect.flow.facts.found import Found, found
-from recollect.flow.facts.phrases import Phrase, slug, thing, things
+from recollect.flow.facts.phrases import LINKED, Phrase, slug, thing, things
+from recollect.flow.facts.profile import NUMBER
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.wording import any_of, lower, rule, word_set
 
@@ -50,11 +51,25 @@ _BORING: Final = rule(
     rf"i find ([\w-]{{2,20}}(?: [\w-]{{2,20}})?){_SO} (?:boring|dull|tedious|disgusting|annoying)"
     r"(?=\s*(?:[.,!;)]|$|and\b))"
 )
+_OVER_ENDS: Final = r"(?:[.,;!)]|$| (?:and|but|now|lately|these days|at this point)\b)"
+_NOT_LIKED: Final = any_of(
+    """topic track course script piste road roading duty sick line grid record key budget air menu campus base work
+    qualified weight dressed age aged worked halfway half excited time"""
+)
+"""What one goes off or is over without ever having liked it."""
 _LIKES_NO_MORE: Final = rule(
     "i no longer (?:like|love|enjoy) ",
     r"i used to (?:like|love|enjoy) (?=[^.;!?]{2,40} but (?:not|i don't) (?:[^.;!?]{0,20} )?any ?more\b)",
     "i(?:'ve| have)? (?:stopped|quit) (?:liking|loving|enjoying) ",
     f"{_AM} no longer (?:into|interested in|an? fan of|fond of) ",
+    "i(?:'ve| have)(?: (?:just|recently|completely|totally))* (?:lost interest in|fallen out of love with|cooled on) ",
+)
+_GONE_OFF: Final = rule(
+    rf"i(?:'ve| have)?{_SO}(?: (?:kind of|rather|just|recently|completely|totally))* (?:gone|went) "
+    rf"(?:(?:right|completely|totally) )?off (?!{_NOT_LIKED}\b)",
+    rf"{_AM}{_SO}(?: (?:so|kind of|completely|totally))* over (?=(?-i:[a-z])[^.,;!?]{{2,30}}{_OVER_ENDS})"
+    rf"(?!(?:{NUMBER}|{_NOT_LIKED})\b)",
+    rf"{_AM}{_SO}(?: so)? (?:sick|tired|bored) of (?=(?-i:[a-z]{{3,15}})(?<!ing){_OVER_ENDS})",
 )
 _OR: Final = rule(",? or ")
 _ANY_MORE: Final = rule(r"\s+(?:any ?more|any longer)\b")
@@ -87,6 +102,10 @@ def likes(clause: Clause) -> Iterator[Found]:
     text = clause.text
     if match := _LIKES_NO_MORE.match(text):
         yield from _each(clause, "likes", _objects(text, match.end()), ended=True)
+    elif match := _GONE_OFF.match(text):
+        what = things(text, match.end())
+        one = thing(text, match.end(), stops=LINKED)
+        yield from _each(clause, "likes", what if len(what) > 1 else [one] if one else [], ended=True)
     elif match := _DISLIKES.match(text):
         what = _objects(text, match.end())
         if what and (other := _OR.match(text, what[-1].end)):

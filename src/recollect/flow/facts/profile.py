@@ -18,7 +18,7 @@ from recollect.flow.facts.wording import EMOJI, any_of, lower, rule
 from recollect.flow.when import periods
 
 PROFILE: Final[FactType] = "user_profile"
-STOP: Final = rf"(?=\s*(?:[.,!;:(){EMOJI}]|$|and\b(?! (?:over|under|up|above))|but\b))"
+STOP: Final = rf"(?=\s*(?:[.,](?!\d)|[!;:(){EMOJI}]|$|and\b(?! (?:over|under|up|above))|but\b))"
 
 LATELY: Final = (
     f"(?: {any_of('just recently now finally since already currently also still actually usually mostly later then')})*"

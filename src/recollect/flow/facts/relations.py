@@ -31,8 +31,8 @@ from recollect.flow.facts.someone import FIRED, GOT, IS_NOT, NO_MORE, STILL, WHE
 from recollect.flow.facts.wording import any_of, lower, rule, small
 
 _KIN: Final = PEOPLE - {*FRIENDS.values(), *COUPLES.values(), *SEEN.values()}
-_WHO: Final = f"({'|'.join(sorted(KEYS, key=len, reverse=True))})"
-_KIND: Final = (
+WHO: Final = f"({'|'.join(sorted(KEYS, key=len, reverse=True))})"
+KIND: Final = (
     rf"(?:\d{{1,2}}{YEARS_OLD})?(?:"
     + r"old (?!boss|manager|supervisor|roommate|flatmate|colleague|co-?worker|neighbou?r)|"
     + any_of(
@@ -40,9 +40,13 @@ _KIND: Final = (
     )
     + " )?"
 )
-
-_MY: Final = rule(rf"(?:my|our) {_KIND}{_WHO}(?:\b|(?=s (?:name|called|birthday)\b))")
-_MENTIONED: Final = rule(rf"\b(?:my|our) {_KIND}{_WHO},? (?=(?-i:[^\W\d_a-z]))")
+_PARTICULAR: Final = rule(
+    rf"(?:my|our) (?:\d{{1,2}}{YEARS_OLD}|"
+    + any_of("older younger elder big little oldest youngest eldest other twin")
+    + " )"
+)
+_MY: Final = rule(rf"(?:my|our) {KIND}{WHO}(?:\b|(?=s (?:name|called|birthday)\b))")
+_MENTIONED: Final = rule(rf"\b(?:my|our) {KIND}{WHO},? (?=(?-i:[^\W\d_a-z]))")
 _OWN: Final = re.compile("my |our ")
 _MAY_TELL: Final = small(
     " (?:is|lives|resides|moved|relocated|works|turns|turned|became|no longer|left|quit|lost|got|was|retired"
@@ -53,15 +57,15 @@ _NAMING: Final = rule(r"\bnam(?:e|ed|ing) $")
 _LATELY: Final = r"(?: (?:today|yesterday|recently|(?:last|this) \w+))?"
 _BY_NAME: Final = "(?: who is| who's|,)? (?:named|called) "
 _HAVE: Final = rule(
-    f"(?:{GOT}|(?:i|we|my wife|my partner)(?: just)? had(?= a baby )) an?(?:other)? {_KIND}{_WHO}"
+    f"(?:{GOT}|(?:i|we|my wife|my partner)(?: just)? had(?= a baby )) an?(?:other)? {KIND}{WHO}"
     rf"(?:(?:, an? [\w-]+(?: [\w-]+)?)?{_BY_NAME}"
     rf"|, (?=(?-i:[A-Z])\S+(?: (?:and|who)\b|[.,!;]|$))|{_LATELY}(?:[.!]+|,| and|, and)? {NAMES_THEM} )"
 )
 _NEW: Final = rule(rf"{GOT} a new ({'|'.join(ONE)})\b")
 _WHOSE_NAME: Final = rule(rf"(?:{_BY_NAME}|[.!,]?(?: and)? {NAMES_THEM} |,? (?=(?-i:[A-Z])))")
-_AND_HAVE: Final = rule(f"(?:,? and|,) an?(?:other)? {_KIND}{_WHO}{_BY_NAME}")
+_AND_HAVE: Final = rule(f"(?:,? and|,) an?(?:other)? {KIND}{WHO}{_BY_NAME}")
 _ALL: Final = rule(
-    rf"(?:(?:my|our)|{GOT})(?: {any_of('two three four five both')}| \d)? {_KIND}({'|'.join(PLURALS)})"
+    rf"(?:(?:my|our)|{GOT})(?: {any_of('two three four five both')}| \d)? {KIND}({'|'.join(PLURALS)})"
     r"(?:,|:|(?P<are> are)|(?:,| are| who are)? (?:named|called))? (?=(?-i:[^\W\d_a-z]))"
 )
 _AND_ALL: Final = rule("(?:,? and|,| &) ")
@@ -80,8 +84,8 @@ _IS: Final = rule(
     rf"(?!(?:(?:north|south|east|west|central|latin) )?(?!{_NAMES_IN_IAN}\b)\w+(?:ish|ese|ian|ean)\b)"
     r"(?!(?:north|south|east|west|central|latin) \w+an\b)"
 )
-_IS_MY: Final = rule(rf" is (?:now )?(?:my|our) {_KIND}{_WHO}(?: now)?{STOP}")
-_IS_NOT_MY: Final = rule(rf"{IS_NOT} (?:my|our) {_WHO}{NO_MORE}{STOP}")
+_IS_MY: Final = rule(rf" is (?:now )?(?:my|our) {KIND}{WHO}(?: now)?{STOP}")
+_IS_NOT_MY: Final = rule(rf"{IS_NOT} (?:my|our) {WHO}{NO_MORE}{STOP}")
 _NOT_NAMED: Final = rule(rf"(?:{IS_NOT}(?: called| named)?|'s name (?:isn't|is not)) (?=(?-i:[A-Z]))")
 _NO_MORE: Final = rule(rf"{NO_MORE}(?:{STOP}| but\b)")
 _BUT: Final = rule(",? (?:it's |it is |(?:s?he is |s?he's )(?:called |named )|but )(?=(?-i:[A-Z]))")
@@ -123,7 +127,7 @@ _PARTING: Final = (
     rf"i(?:'ve| have)?(?: {any_of('just recently finally')})* (?:broke up with|broken up with|split up with"
     "|separated from|divorced|dumped) "
 )
-_I_PARTED: Final = rule(rf"{_PARTING}my {_WHO}\b")
+_I_PARTED: Final = rule(rf"{_PARTING}my {WHO}\b")
 _PARTED_FROM: Final = rule(rf"{_PARTING}(?=(?-i:[^\W\d_a-z]))")
 _DIVORCED: Final = rule(
     rf"(?:i'm|i am|we're|we are)(?: {any_of('now newly recently officially')})* divorced(?: now)?{WHEN}",
@@ -134,11 +138,11 @@ _BROKE_UP: Final = rule(rf"we(?:'ve| have)?(?: {any_of('just recently finally')}
 _OF_OTHERS: Final = rule(r"\b(?:ex|band|group|first|college|uni|university|school|dated|had an?|used to)\b")
 """Tells that "we broke up" is not about the present partner."""
 _AGAIN: Final = rule(r".*\b(?:back together|made up|together again|remarried)\b")
-_FORMER: Final = rule(rf"\b(?:my|our) (?:ex[ -]|late |former |old ){_WHO},? (?=(?-i:[^\W\d_a-z]))")
+_FORMER: Final = rule(rf"\b(?:my|our) (?:ex[ -]|late |former |old ){WHO},? (?=(?-i:[^\W\d_a-z]))")
 _LONG_AGO: Final = rule(r".*\b(?:when i was|years ago|in (?:19|20)\d\d|as a (?:kid|child|teenager))\b")
-_PUT_DOWN: Final = rule(rf"(?:i|we) had to put (?:(?:my|our) {_KIND}{_WHO},? )?(?=(?-i:[^\W\d_a-z]))")
+_PUT_DOWN: Final = rule(rf"(?:i|we) had to put (?:(?:my|our) {KIND}{WHO},? )?(?=(?-i:[^\W\d_a-z]))")
 _DOWN: Final = rule(",? (?:down|to sleep)\\b")
-_PET: Final = f"(?:my|our) {_KIND}({'|'.join(PETS)})"
+_PET: Final = f"(?:my|our) {KIND}({'|'.join(PETS)})"
 _GAVE: Final = rule(
     rf"(?:i|we)(?:'ve| have)?(?: (?:just|recently|sadly))? (?:gave|given|(?:had|have had) to give) "
     rf"(?:{_PET}(?: |,? (?=(?-i:[A-Z])))|(?=(?-i:[A-Z])))"
@@ -267,7 +271,8 @@ def _own(clause: Clause, word: str, end: int) -> Iterator[Found]:
             if word in ONE or not _LONG_AGO.match(text, lost.end()):
                 yield from _gone(clause, KEYS[word], lost.end())
         elif word not in MANY:
-            yield from about(clause, KEYS[word], end)
+            apart = _PARTICULAR.match(text) is not None
+            yield from (replace(fact, apart=apart) for fact in about(clause, KEYS[word], end))
 
 
 def _not_named(clause: Clause, word: str, end: int) -> list[Found]:

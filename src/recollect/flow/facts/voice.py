@@ -81,7 +81,7 @@ _PRETENDING: Final = (
     r"|for (?:the (?:sake|purposes?) of|this (?:game|scenario|exercise|role))\b|(?:first|opening) line\b"
     rf"|{_SPEAKER}(?: \d)?:|as an ai\b"
 )
-_PRETENDED: Final = re.compile(
+PRETENDED: Final = re.compile(
     r"(?:^|[.!?,:;\n]\s{0,9}|\b(?:and|so|now|but|please|ok|okay) )(?:please )?"
     r"(?:you are (?:now )?(?:an?|the|my|going to)\b|you'?re (?:now )?(?:an?|the|my|going to)\b"
     rf"|(?-i:[Yy]ou(?: are|'?re) [A-Z])|{_PRETENDING})",
@@ -99,7 +99,7 @@ def own_words(text: str) -> str:
         if not needs or any(need in prose for need in needs):
             prose = pattern.sub(lambda match: _blank(match[0]), prose)
     small, cut = prose.casefold(), len(prose)
-    if _MAY_PRETEND.search(small) and (match := _PRETENDED.search(prose)):
+    if _MAY_PRETEND.search(small) and (match := PRETENDED.search(prose)):
         cut = match.start()
     if match := _HEADER.search(prose, 0, cut):
         cut = match.start()

@@ -1,0 +1,98 @@
+"""Whom a message means that begins with "she" or "he": the one person the message before it told of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from recollect.flow.days import MONTHS, WEEKDAYS
+from recollect.flow.facts.forenames import FORENAMES
+from recollect.flow.facts.people import COUPLES, KEYS, PLURALS
+from recollect.flow.facts.phrases import name
+from recollect.flow.facts.places import PLACE
+from recollect.flow.facts.relations import KIND, WHO
+from recollect.flow.facts.someone import GOT
+from recollect.flow.facts.voice import DO_WITH_TEXT, FICTION, own_words
+from recollect.flow.facts.wording import any_of, lower, rule, word_set
+
+_OPENING: Final = any_of("actually oh no yes yeah well so and but btw by_the_way also sorry update fyi ok okay anyway")
+PRONOUN: Final = rule(
+    rf"\s*(?:{_OPENING}[,.:!]*\s+){{0,3}}"
+    r"(?P<word>(?P<who>s?he)(?P<is>'?s)?(?= )|(?P<whose>his|her)(?= (?:name|birthday|bday)\b))"
+)
+_MENTIONED: Final = rule(rf"\b(?:my|our|{GOT} an?) {KIND}{WHO}\b(?!'?s\b|-| in law)")
+_WOMEN: Final = word_set(
+    "wife girlfriend mother sister daughter aunt niece grandmother granddaughter mother-in-law sister-in-law"
+)
+_MEN: Final = word_set(
+    "husband boyfriend father brother son uncle nephew grandfather grandson father-in-law brother-in-law"
+)
+_OTHERS: Final = rule(
+    r"\b(?:guy|girl|man|woman|men|women|boy|lady|kids?|baby|someone|somebody|anyone|person|people)\b",
+    r"\b(?:his|her|their) (?:[\w-]+ )?(?:teacher|coach|tutor|student|client|patient|ex|date|crush|nanny|trainer)\b",
+)
+"""Someone else of whom a message tells."""
+_PEOPLE: Final = rule(rf"\b(?:{'|'.join(sorted({*KEYS, *PLURALS}, key=len, reverse=True))})\b")
+_NOT_TOLD: Final = rule(rf"\b(?:{FICTION}|{DO_WITH_TEXT})\b")
+"""Talk of texts and stories: "she" may be in those."""
+_NAME: Final = re.compile(r"(?<![.!?\n] )(?<!\A)(?<!\n)\b[A-Z][\w'-]*")
+_FIRST_WORD: Final = re.compile(r"(?:\A|(?<=[.!?\n] )|(?<=\n))[A-Z][\w'-]*")
+_ASIDE: Final = rule(r",? (?:actually|btw|by the way|lol|haha|though|tho)[.!]*\s*\Z")
+"""Words at the end of a message after which no rule sees that a sentence ends."""
+_NO_NAMES: Final = {*MONTHS, *WEEKDAYS, *word_set("i i'm i've i'd i'll mom mum dad ok lol")}
+
+
+def spelled_out(text: str, before: str, reply: str, told: Iterable[str]) -> str:
+    """The message with the name, or "my sister", in place of the "she" that it begins with; "" if that is not clear.
+
+    `before` is the user's message before it, `told` what is known from that; `reply` is what was answered to it.
+    """
+    pronoun = PRONOUN.match(text)
+    who = _the_one(own_words(before), told) if pronoun and not _NOT_TOLD.search(before) else None
+    if pronoun is None or who is None or _tells_of_others(reply, before, who):
+        return ""
+    kind, words = who
+    if kind in (_MEN if lower(pronoun["who"] or pronoun["whose"]) in ("she", "her") else _WOMEN):
+        return ""
+    its = "'s" if pronoun["is"] or pronoun["whose"] else ""
+    return f"{text[: pronoun.start('word')]}{words}{its}{_ASIDE.sub('', text[pronoun.end('word') :])}"
+
+
+def _the_one(before: str, told: Iterable[str]) -> tuple[str, str] | None:
+    """The only person of whom a message tells: what they are to the user, and the words for them."""
+    known = {word.casefold() for value in told for word in value.split()}
+    mentions = list(_MENTIONED.finditer(before))
+    if not mentions:
+        who = name(before, 0, most=2)
+        words = who.text if who and not (_PEOPLE.search(before) or _OTHERS.search(before)) else ""
+        return ("", words) if words and not _names_in(before[len(words) :], known) else None
+    first, *more = mentions
+    kind = KEYS[lower(first[1])]
+    if more or kind in COUPLES.values() or len(_people_in(before)) > 1 or _OTHERS.search(before, first.end()):
+        return None
+    start = first.end() + (before[first.end() : first.end() + 2] == ", ") + 1
+    named = name(before, start, most=2)
+    known |= {word.casefold() for word in named.text.split()} if named else set()
+    if _names_in(before, known):
+        return None
+    called = f" {named.text}" if named else ""
+    return kind, f"my {lower(first[1])}{called}"
+
+
+def _people_in(text: str) -> list[str]:
+    return [match[0] for match in _PEOPLE.finditer(text)]
+
+
+def _names_in(text: str, known: Iterable[str]) -> list[str]:
+    """The words in a text that may name someone, but for those that are known to be other names."""
+    words = [*_NAME.findall(text), *(word for word in _FIRST_WORD.findall(text) if word.lower() in FORENAMES)]
+    plain = (word.casefold().removesuffix("'s") for word in words)
+    places = {word for place in PLACE.finditer(text.casefold()) for word in place[1].split()}
+    return [word for word in plain if not (word in _NO_NAMES or word in known or word in places)]
+
+
+def _tells_of_others(reply: str, before: str, who: tuple[str, str]) -> bool:
+    """Whether a reply brings in someone else, whom the next "she" may mean."""
+    kinds = {KEYS.get(lower(word), "") for word in _people_in(reply)}
+    return bool(kinds - {who[0]} or _names_in(reply, {word.casefold() for word in re.findall(r"[\w'-]+", before)}))

@@ -1,0 +1,168 @@
+"""What a message says only together with those before it: "She lives in Bergen now", "Rex"."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.flow.facts import answered, carried_on, extract, leans
+from recollect.flow.facts.answers import MOST_ANSWERED, as_statement
+from recollect.flow.facts.pronouns import spelled_out
+from recollect.layers.semantic import Semantic
+from recollect.store import Store
+from recollect.types import Message, Role
+from tests.facts.scores import SAID, dialogues, score_dialogues
+from tests.facts.told import ADA, TRIP, day, values
+
+anything = st.text(st.characters(exclude_categories=()), max_size=200)
+SHE, HE = st.sampled_from(["sister", "daughter", "wife", "mom"]), st.sampled_from(["brother", "son", "husband", "dad"])
+SAYS = st.sampled_from(["lives in Bergen now", "works at Siemens", "is a nurse", "is 34", "is allergic to nuts"])
+ASKED = {
+    "What's your name?": ("name", "Marta"),
+    "Where do you live?": ("place", "Trondheim"),
+    "What do you do for work?": ("role", "nurse"),
+    "Where do you work?": ("company", "Siemens"),
+    "How old are you?": ("age", "34"),
+    "When is your birthday?": ("birthday", "3 May"),
+    "What's your dog called?": ("dog:rex", "Rex"),
+    "Do you have any allergies?": ("allergy:peanuts", "peanuts"),
+    "What's your favorite band?": ("favorite:band", "Muse"),
+}
+EVASIVE = st.sampled_from(
+    [
+        "no", "Nope", "Why?", "why do you ask", "I'd rather not say", "Pass.", "none of your business", "Secret",
+        "not telling", "You first", "it depends", "What's yours?", "Never mind", "doesn't matter", "no idea", "N/A",
+        "Skip", "guess", "I don't know", "Not sure", "Rather not", "Cancel my order", "Stop", "whatever", "idk", "?",
+    ]
+)  # fmt: skip
+
+
+def talk(store: Store, *said: str) -> list[str]:
+    """The ids of the messages that the user and the assistant say in turn."""
+    roles: tuple[Role, Role] = ("user", "assistant")
+    messages = [Message(roles[n % 2], text, at=day(n / 1000)) for n, text in enumerate(said)]
+    return [entry.message.id for entry in store.log.append(TRIP, messages)]
+
+
+def test_of_what_is_known_after_a_dialogue_at_least_95_in_100_facts_are_right() -> None:
+    total = score_dialogues()
+    assert total.precision() >= 0.95, total.mistakes
+    assert total.recall() >= 0.9, total.mistakes
+    said = dialogues()
+    assert sum(not one.facts for one in said) >= 0.35 * len(said)
+    assert len({one.said for one in said}) == len(said)
+
+
+@given(st.one_of(st.tuples(SHE, st.just("She")), st.tuples(HE, st.just("He"))), SAYS, st.sampled_from(["", " Nadia"]))
+def test_who_was_told_of_in_the_message_before_is_she_in_the_next(who: tuple[str, str], says: str, name: str) -> None:
+    kin, pronoun = who
+    before, text = f"My {kin}{name} came by today.", f"{pronoun} {says}."
+    meant = {one.key: one.value for one in extract(f"My {kin}{name} {says}.", SAID)}
+    known = {one.key: one.value for one in extract(before, SAID)}
+    more = carried_on(before, "How nice!", text, SAID)
+    assert known | {one.key: one.value for one in more} == meant
+    assert more
+    assert {one.span for one in more} == {(0, len(text))}
+    other = {"She": "He", "He": "She"}[pronoun]
+    assert carried_on(before, "", f"{other} {says}.", SAID) == []
+    assert carried_on(before, "And how is your aunt?", text, SAID) == []
+    assert carried_on(f"{before} My aunt too.", "", text, SAID) == []
+
+
+@given(st.sampled_from(sorted(ASKED)), st.sampled_from(["", "Nice. ", "Before we begin, "]))
+def test_a_short_answer_says_what_it_was_asked_for(question: str, first: str) -> None:
+    key, value = ASKED[question]
+    (found,) = answered("hi", first + question, value, SAID)
+    assert (found.key, found.value, found.span) == (key, value, (0, len(value)))
+    assert answered("hi", f"{first}{question} And what else?", value, SAID) == []
+    assert answered("hi", f"Let's role-play. {question}", value, SAID) == []
+    assert answered("You are a barista.", question, value, SAID) == []
+
+
+@given(st.sampled_from(sorted(ASKED)), EVASIVE)
+def test_who_evades_a_question_tells_nothing(question: str, answer: str) -> None:
+    assert answered("hi", question, answer, SAID) == []
+
+
+@given(anything, anything, anything)
+def test_any_messages_can_be_read_and_only_what_leans_on_others_says_more(before: str, reply: str, text: str) -> None:
+    for more in (carried_on(before, reply, text, SAID), answered(before, reply, text, SAID)):
+        assert leans(text) or not more
+
+
+@pytest.mark.parametrize("asked", ["What's your name, and ", "What's your favorite " + "a" * 50, "do you have any "])
+def test_long_messages_take_time_in_proportion_to_their_length(asked: str) -> None:
+    started = time.thread_time()
+    assert as_statement(asked * 2_000 + "?", "Rex", "hi") == ""
+    assert as_statement("What's your name?", "Rex " * 10_000, "hi") == ""
+    assert spelled_out("She " + asked * 2_000, "my sister and " * 2_000, asked * 2_000, []) == ""
+    assert time.thread_time() - started < 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        ("What's your name?", "Hi Claude"),
+        ("What's your name?", "Claude, help me with my essay"),
+        ("Where are you from?", "Brazilian"),
+        ("What do you do?", "Engineer. Well, was."),
+        ("Any dietary restrictions?", "vegan for my wife"),
+        ("Do you have any allergies?", "Eggs are fine"),
+        ("Do you have any allergies?", "Gluten-free options would be great"),
+        ("Where do you live?", "Rome, on holiday"),
+        ("Where do you work?", "Mostly nights"),
+        ("What's your cat's name?", "vomiting"),
+        ("How old are you?", "12 weeks pregnant"),
+        ("What do you do for fun?", "teacher"),
+    ],
+)
+def test_what_only_looks_like_an_answer_is_none(asked: str, answer: str) -> None:
+    assert answered("hi", asked, answer, SAID) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "text"),
+    [
+        ("My girlfriend dumped me.", "She lives in Rome."),
+        ("My ex-wife called.", "She lives in Rome."),
+        ("My son Leo has a fever.", "He's 39.2"),
+        ("My brother bought a Tesla.", "He's on his way."),
+        ("Draft an email to my boss.", "She is called Ingrid."),
+        ("I saw my brother yesterday. He was with Jen.", "She's a lawyer."),
+        ("My sister in law is here.", "She's a lawyer."),
+    ],
+)
+def test_who_is_not_told_of_as_one_of_the_users_people_is_not_meant(before: str, text: str) -> None:
+    assert carried_on(before, "", text, SAID) == []
+
+
+def test_a_short_answer_is_known_from_both_messages(store: Store, layer: Semantic) -> None:
+    _, asked, answer = talk(store, "I need a vet.", "What's your dog called?", "Rex")
+    layer.catch_up(TRIP)
+    (dog,) = layer.facts(ADA)
+    assert (dog.key, dog.value, dog.origin) == ("dog:rex", "Rex", "user")
+    assert dog.sources == (answer, asked)
+    store.log.erase(TRIP, [asked])
+    layer.forget(TRIP)
+    assert layer.facts(ADA) == []
+
+
+def test_a_later_message_about_the_same_person_cites_the_one_before(store: Store, layer: Semantic) -> None:
+    first, _, later = talk(store, "My sister Nadia lives in Oslo.", "Nice!", "Actually, she lives in Bergen now.")
+    layer.catch_up(TRIP)
+    assert values(layer.facts(ADA)) == {"sister:nadia": "Nadia", "sister:nadia:place": "Bergen"}
+    assert layer.facts(ADA)[-1].sources == (later, first)
+
+
+def test_what_someone_else_said_before_is_not_meant(store: Store, layer: Semantic) -> None:
+    for name, text in (("Ada", "My sister came by."), ("Ben", "She lives in Bergen.")):
+        store.log.append(TRIP, [Message("user", text, name=name, at=day(0))])
+    layer.catch_up(TRIP)
+    assert layer.facts(ADA) == []
+
+
+def test_an_answer_longer_than_short_is_read_as_any_message() -> None:
+    assert as_statement("What's your name?", "Marta" + ", hi" * MOST_ANSWERED, "") == ""
