@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ from recollect.store import Job
 from recollect.store import open as open_store
 from recollect.telemetry import Telemetry
 from recollect.types import Scope
+
+NOON = datetime(2026, 5, 5, 12, tzinfo=UTC)
 
 
 def test_it_goes_on_after_whatever_went_wrong(
@@ -80,7 +82,8 @@ def test_a_store_that_is_away_is_told_once_and_that_it_is_back_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, problem: Exception
 ) -> None:
     monkeypatch.setattr(background, "POLL_SECONDS", 0.01)
-    store, away, back = open_store(str(tmp_path / "memory.db")), threading.Event(), threading.Event()
+    store = open_store(str(tmp_path / "memory.db"), clock=lambda: NOON)  # at which the job is not tried again
+    away, back = threading.Event(), threading.Event()
     claim, fail, asked = store.jobs.claim, store.jobs.fail, 0
 
     def unavailable(*_: Any, **__: Any) -> Any:

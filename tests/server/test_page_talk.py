@@ -53,6 +53,8 @@ def test_a_question_that_fails_while_another_view_is_shown_is_not_lost(tab: Any)
         enter(page, "Message", "Where does Nadia live?")
         expect(page.get_by_role("button", name="Stop")).to_be_visible()
         found.turn("facts")
+        while not held:
+            page.wait_for_timeout(10)
         held[0].abort()
         expect(page.locator("#status")).to_contain_text("can't be reached")
         expect(found.turn("chat").get_by_label("Message", exact=True)).to_have_value("Where does Nadia live?")
