@@ -241,9 +241,9 @@ def test_an_answer_is_set_in_time_in_proportion_to_its_length(sample: Running, t
     with tab(sample.url) as found:
         page = found.open("chat")
         assert page.evaluate(SET_IN, "`a`" * 65_000)[1] == 65_000
-        for said in ("**a** ", " "):
-            few, many = (min(page.evaluate(SET_IN, f"a{said * n}b")[0] for _ in range(2)) for n in (7_500, 30_000))
-            assert many < 10 * max(few, 30), said
+        for said, most in (("**a** ", 60_000), (" ", 240_000)):
+            few, many = (min(page.evaluate(SET_IN, f"a{said * n}b")[0] for _ in range(3)) for n in (most // 8, most))
+            assert many < 32 * max(few, 60), said
 
 
 def test_a_long_answer_is_not_set_anew_with_each_of_its_words(tab: Any) -> None:
