@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +142,8 @@ def test_a_job_that_takes_long_holds_no_stop_up_and_is_done_again(
         over.set()
         working._thread.join(30)
     assert not caplog.records
-    with open_store(str(tmp_path / "memory.db")) as again:
+    later = datetime.now(UTC) + timedelta(hours=1)  # when its lease, renewed until just now, is over
+    with open_store(str(tmp_path / "memory.db"), clock=lambda: later) as again:
         assert [job.kind for job in again.jobs.claim(("work",), worker="w")] == ["work"]
         assert again.jobs.find(scope, state="dead") == []
 
