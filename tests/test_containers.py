@@ -19,6 +19,7 @@ from typer.main import get_command
 from recollect.cli.app import app
 from tests.ports import free_port
 from tests.postgres import running
+from tests.programs import gone_after
 
 ROOT = Path(__file__).parent.parent
 RECOLLECT = Path(sys.executable).with_name("recollect")
@@ -153,7 +154,7 @@ def test_a_container_serves_once_it_has_a_key_and_is_healthy_then(tmp_path: Path
     check = json.loads(dockerfile()["HEALTHCHECK"][0].removeprefix("CMD "))[-1].replace("8642", port)
     served = [RECOLLECT, *(port if word == "8642" else word for word in command)]
     env = {**ALONE, "RECOLLECT_EMBEDDER": "none", **home}
-    with subprocess.Popen(served, env=env, stderr=subprocess.PIPE, text=True) as process:
+    with gone_after(subprocess.Popen(served, env=env, stderr=subprocess.PIPE, text=True)) as process:
         assert process.stderr
         assert any("running on" in line for line in process.stderr)
         healthy = subprocess.run([sys.executable, "-c", check], check=False, timeout=60)

@@ -23,6 +23,7 @@ from recollect import Memory
 from recollect.adapters.mcp import serve, server
 from recollect.errors import ConfigError
 from tests.ports import free_port
+from tests.programs import gone_after
 from tests.wrong import wrong
 
 PROGRAM = str(Path(__file__).parent / "mcp_server.py")
@@ -61,15 +62,15 @@ def _listens(port: int) -> bool:
 def http(file: Path, **options: Any) -> Iterator[str]:
     """The server's address while it runs as a program."""
     given = {"transport": "http", "port": free_port(), **options}
-    process = subprocess.Popen([sys.executable, PROGRAM, str(file), json.dumps(given)])
-    try:
+    with gone_after(subprocess.Popen([sys.executable, PROGRAM, str(file), json.dumps(given)], text=True)) as process:
         while not _listens(given["port"]):
             with suppress(subprocess.TimeoutExpired):
                 pytest.fail(f"the server ended with {process.wait(0.05)}")
-        yield f"http://127.0.0.1:{given['port']}/mcp"
-    finally:
-        process.terminate()
-        process.wait(30)
+        try:
+            yield f"http://127.0.0.1:{given['port']}/mcp"
+        finally:
+            process.terminate()
+            process.wait(60)
 
 
 async def everything(client: Client) -> None:
@@ -213,7 +214,8 @@ def test_the_steps_of_the_inspector_over_stdio_by_the_bare_protocol(file: Path) 
         ("no/such/method", {}),
     ]
     command = [sys.executable, PROGRAM, str(file), "{}"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8") as process:
+    piped = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
+    with gone_after(piped) as process:
         assert process.stdin and process.stdout
         answers = []
         for number, (method, params) in enumerate(steps):

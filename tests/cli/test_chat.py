@@ -19,6 +19,7 @@ from recollect.cli.chat import _lines, _turn
 from recollect.llm.model import Delta
 from recollect.llm.recall import RecallModel
 from recollect.testing import Provider
+from tests.programs import gone_after
 
 from .conftest import Run, parsed
 
@@ -114,15 +115,17 @@ def test_arrow_keys_edit_what_is_typed(home: Path) -> None:
     program, terminal = pty.openpty()
     env = {**os.environ, "TERM": "xterm", "RECOLLECT_EMBEDDER": "none"}
     command = [sys.executable, "-m", "recollect", "chat"]
-    with subprocess.Popen(command, env=env, stdin=terminal, stdout=terminal, stderr=terminal) as chat:
+    with (
+        os.fdopen(program, "rb", buffering=0),
+        gone_after(subprocess.Popen(command, env=env, stdin=terminal, stdout=terminal, stderr=terminal)) as chat,
+    ):
         os.close(terminal)
         for typed in (b"Helo!\x1b[D\x1b[Dl\n", b"\x1b[A\n", b"\x04"):
             seen = b""
             while not seen.endswith(b"you "):
                 seen += os.read(program, 10_000)
             os.write(program, typed)
-        assert chat.wait(30) == 0
-    os.close(program)
+        assert chat.wait(60) == 0
     with Memory.open(home / "memory.db", embedder=None) as memory:
         said = memory.session("default", user="ada").history()
     assert [message.text for message in said if message.role == "user"] == ["Hello!", "Hello!"]

@@ -18,6 +18,7 @@ import pytest
 
 from recollect import Memory, Scope
 from tests.ports import free_port
+from tests.programs import gone_after
 
 from .conftest import Run, parsed
 
@@ -115,16 +116,15 @@ def test_mcp_speaks_the_protocol_on_stdout_and_nothing_else(trip: Run) -> None:
     params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
     command = [sys.executable, "-m", "recollect", "mcp"]
-    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert server.stdin and server.stdout
-    with server:
+    with gone_after(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)) as server:
+        assert server.stdin and server.stdout
         server.stdin.write(f"{hello}\n")
         server.stdin.flush()
         answer = json.loads(server.stdout.readline())
         server.stdin.close()
         assert server.stdout.read() == ""
+        assert server.wait(60) == 0
     assert answer["id"] == 1 and "tools" in answer["result"]["capabilities"]
-    assert server.returncode == 0
 
 
 def test_mcp_serves_others_only_with_a_token(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,9 +133,8 @@ def test_mcp_serves_others_only_with_a_token(trip: Run, monkeypatch: pytest.Monk
     open_to_all = ("mcp", "--http", "--host", "0.0.0.0", "--port", str(port))
     assert "0.0.0.0 can be reached by others: pass a token" in trip(*open_to_all, code=1).stderr
     monkeypatch.setenv("RECOLLECT_MCP_TOKEN", "secret")
-    with subprocess.Popen([sys.executable, "-m", "recollect", *open_to_all]) as server:
+    with gone_after(subprocess.Popen([sys.executable, "-m", "recollect", *open_to_all], text=True)):
         answers = [_asked_at(f"http://127.0.0.1:{port}/mcp", token) for token in ("wrong", "secret")]
-        server.terminate()
     assert answers[0] == 401 != answers[1]
 
 
@@ -143,7 +142,7 @@ def _asked_at(url: str, token: str) -> int:
     """The status of an answer, once there is one."""
     while True:
         with suppress(httpx2.ConnectError):
-            return httpx2.post(url, headers={"Authorization": f"Bearer {token}"}).status_code
+            return httpx2.post(url, headers={"Authorization": f"Bearer {token}"}, timeout=60).status_code
         time.sleep(0.05)
 
 

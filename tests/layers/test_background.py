@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ from recollect.store import Job
 from recollect.store import open as open_store
 from recollect.telemetry import Telemetry
 from recollect.types import Scope
+
+NOON = datetime(2026, 5, 5, 12, tzinfo=UTC)
 
 
 def test_it_goes_on_after_whatever_went_wrong(
@@ -80,7 +82,8 @@ def test_a_store_that_is_away_is_told_once_and_that_it_is_back_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, problem: Exception
 ) -> None:
     monkeypatch.setattr(background, "POLL_SECONDS", 0.01)
-    store, away, back = open_store(str(tmp_path / "memory.db")), threading.Event(), threading.Event()
+    store = open_store(str(tmp_path / "memory.db"), clock=lambda: NOON)  # at which the job is not tried again
+    away, back = threading.Event(), threading.Event()
     claim, fail, asked = store.jobs.claim, store.jobs.fail, 0
 
     def unavailable(*_: Any, **__: Any) -> Any:
@@ -139,7 +142,8 @@ def test_a_job_that_takes_long_holds_no_stop_up_and_is_done_again(
         over.set()
         working._thread.join(30)
     assert not caplog.records
-    with open_store(str(tmp_path / "memory.db")) as again:
+    later = datetime.now(UTC) + timedelta(hours=1)  # when its lease, renewed until just now, is over
+    with open_store(str(tmp_path / "memory.db"), clock=lambda: later) as again:
         assert [job.kind for job in again.jobs.claim(("work",), worker="w")] == ["work"]
         assert again.jobs.find(scope, state="dead") == []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,7 +64,9 @@ def running(memory: Memory | None = None, **options: Any) -> Iterator[Running]:
     """A service over a memory, by default one that is not kept."""
     kept = memory or Memory.open(":memory:", embedder=None)
     app: FastAPI = create_app(Options(**{"model": "recall:", **options}), kept)
-    with listening(app) as url, httpx2.Client(base_url=url, timeout=30, verify=False) as http:
+    with (
+        nullcontext() if memory else kept,
+        listening(app) as url,
+        httpx2.Client(base_url=url, timeout=30, verify=False) as http,
+    ):
         yield Running(url, kept, http)
-    if memory is None:
-        kept.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 
@@ -9,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import Gauge
+from starlette.types import Message
 
 from recollect.errors import RateLimited
-from recollect.server.limits import CALLERS, Rate, Streams, too_deep
+from recollect.server.limits import CALLERS, PACE, SILENT_SECONDS, Rate, Streams, timely, too_deep
 from recollect.server.problems import Refused, reply, told
 from tests.server.running import running
 
@@ -143,7 +145,7 @@ def test_only_so_many_answers_are_streamed_at_once() -> None:
 
 
 def test_a_service_says_when_it_is_asked_too_often() -> None:
-    with running(rate=1.0) as service:
+    with running(rate=0.01) as service:
         answers = [service.http.get("/sessions") for _ in range(5)]
         assert 429 in [answer.status_code for answer in answers]
         assert all("retry-after" in answer.headers for answer in answers if answer.status_code == 429)
@@ -160,3 +162,35 @@ def test_a_compressed_body_is_refused_with_its_cause(path: str) -> None:
         assert "send it as it is, without Content-Encoding" in sent.text
         plain = service.http.get("/healthz", headers={"content-encoding": "Identity"})
         assert plain.status_code == 200
+
+
+def taken(monkeypatch: pytest.MonkeyPatch, size: int, wait: float, work: float = 0) -> None:
+    """Take in a body of a hundred parts; `wait` seconds pass before each, and the service works on it for `work`."""
+
+    async def take() -> None:
+        now, left = 0.0, 100
+
+        async def receive() -> Message:
+            nonlocal now, left
+            now, left = now + wait, left - 1
+            return {"type": "http.request", "body": bytes(size), "more_body": left > 0}
+
+        monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
+        timed = timely(receive)
+        while left:
+            await timed()
+            now += work
+
+    asyncio.run(take())
+
+
+def test_a_large_body_may_take_its_time_and_a_small_one_may_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken(monkeypatch, size=PACE, wait=1)
+    taken(monkeypatch, size=1, wait=SILENT_SECONDS / 100)
+    with pytest.raises(Refused, match="too slowly") as refused:
+        taken(monkeypatch, size=1, wait=1)
+    assert refused.value.status_code == 408
+
+
+def test_time_that_the_service_takes_itself_is_not_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken(monkeypatch, size=1, wait=0.1, work=60)

@@ -96,7 +96,7 @@ def test_of_many_facts_those_in_sight_are_laid_out(tab: Any) -> None:
             chat.remember(f"fact {n:03}", "so")
         cards = found.open("facts").locator(".card")
         expect(cards).to_have_count(200)
-        assert cards.first.evaluate(shown)
+        found.page.wait_for_function(shown, arg=cards.first.element_handle())
         assert not cards.last.evaluate(shown)
         cards.last.scroll_into_view_if_needed()
         expect(cards.last.get_by_role("heading")).to_be_in_viewport()
@@ -378,9 +378,9 @@ def test_keys_go_through_the_page_from_its_top(sample: Running, tab: Any) -> Non
             order.append(page.evaluate("document.activeElement.id"))
         assert order == ["session", "new-session", "tab-facts", "view"]
         page.get_by_role("button", name="New…").press("Enter")
-        assert page.evaluate("document.activeElement.id") == "new-name"
+        expect(page.locator("#new-name")).to_be_focused()
         page.keyboard.press("Escape")
-        assert page.evaluate("document.activeElement.id") == "new-session"
+        expect(page.locator("#new-session")).to_be_focused()
 
 
 def counting(found: Any, model: Scripted) -> Any:

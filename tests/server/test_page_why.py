@@ -209,6 +209,8 @@ def test_what_takes_long_is_told_until_it_is_done(sample: Running, tab: Any) -> 
         expect(page.get_by_role("button", name="Add", exact=True)).to_be_disabled()
         expect(page.locator("#status")).to_contain_text("notes.md")
         assert page.locator("#status span").evaluate("e => getComputedStyle(e).animationName") == "none"
+        while not held:
+            page.wait_for_timeout(10)
         held[0].fulfill(json={})
         expect(page.locator("#status")).to_contain_text("is kept.")
         expect(page.get_by_role("button", name="Add", exact=True)).to_be_enabled()

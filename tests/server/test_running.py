@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -38,6 +38,7 @@ from recollect.types import Scope
 from tests.ports import free_port
 from tests.postgres import FAST, Databases, databases
 from tests.postgres import running as server_running
+from tests.programs import gone_after
 from tests.server.running import Running, running
 
 RECOLLECT = Path(sys.executable).with_name("recollect")
@@ -46,32 +47,28 @@ HELLO = {"messages": [{"role": "user", "content": "Hello"}]}
 
 
 class Process:
-    """`recollect serve` on a port of its own."""
+    """`recollect serve` on a port of its own, by as many processes as there are workers."""
 
-    def __init__(self, store: str, *more: str) -> None:
-        self.port = free_port()
-        command = [str(RECOLLECT), "serve", "--store", store, "--port", str(self.port), *more]
-        environment = {**os.environ, "RECOLLECT_EMBEDDER": "none"}
-        self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+    def __init__(self, program: subprocess.Popen[str], port: int, workers: int) -> None:
+        self.program, self.port = program, port
         self.log: list[dict[str, Any]] = []
         once = httpx2.Limits(max_keepalive_connections=0)
         self.http = httpx2.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=60, limits=once, verify=False)
-        assert self._process.stderr
-        wanted = int(more[more.index("--workers") + 1]) if "--workers" in more else 1
-        for line in self._process.stderr:
+        assert self.program.stderr
+        for line in self.program.stderr:
             self.log.append(json.loads(line))
-            wanted -= self.log[-1]["event"] == "Application startup complete."
-            if wanted == 0:
+            workers -= self.log[-1]["event"] == "Application startup complete."
+            if workers == 0:
                 break
+        self._connect()
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
-        self._connect()
 
     def _read(self) -> None:
         """Its log, to the end: a pipe that nobody reads would stop it."""
-        assert self._process.stderr
-        with self._process.stderr:
-            self.log.extend(json.loads(line) for line in self._process.stderr)
+        assert self.program.stderr
+        with self.program.stderr:
+            self.log.extend(json.loads(line) for line in self.program.stderr)
 
     @property
     def told(self) -> list[dict[str, Any]]:
@@ -86,19 +83,25 @@ class Process:
         raise AssertionError(f"nothing listens: {self.log}")
 
     def stop(self, by: int = signal.SIGTERM) -> int:
-        self._process.send_signal(by)
+        self.program.send_signal(by)
+        ended = self.program.wait(60)
         self._reader.join()
         self.http.close()
-        return self._process.wait(60)
+        return ended
 
 
 @contextmanager
-def started(store: str, *more: str) -> Iterator[Process]:
-    process = Process(store, *more)
-    try:
-        yield process
-    finally:
-        process.stop()
+def started(store: str, *more: str, by: Sequence[str | Path] = (RECOLLECT,)) -> Iterator[Process]:
+    """A service for the length of a block, which may stop it before."""
+    port, environment = free_port(), {**os.environ, "RECOLLECT_EMBEDDER": "none"}
+    command = [*by, "serve", "--store", store, "--port", str(port), *more]
+    workers = int(more[more.index("--workers") + 1]) if "--workers" in more else 1
+    with gone_after(subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)) as program:
+        process = Process(program, port, workers)
+        try:
+            yield process
+        finally:
+            process.stop()
 
 
 def test_it_serves_from_a_file_and_stops_when_told(tmp_path: Path) -> None:
@@ -167,8 +170,8 @@ def test_background_work_is_done_before_it_stops(tmp_path: Path) -> None:
     reason="there are no terminals that hang up here, or nohup has it ignored",
 )
 def test_a_terminal_that_is_closed_ends_it_as_well(tmp_path: Path) -> None:
-    process = Process(str(tmp_path / "memory.db"))
-    assert process.stop(signal.SIGHUP) in (0, -signal.SIGTERM)
+    with started(str(tmp_path / "memory.db")) as process:
+        assert process.stop(signal.SIGHUP) in (0, -signal.SIGTERM)
     assert "Application shutdown complete." in [line["event"] for line in process.log]
 
 

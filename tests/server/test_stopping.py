@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
@@ -23,12 +24,14 @@ from recollect.server.options import Options
 from recollect.store import open as open_store
 from recollect.testing.provider import Provider
 from recollect.types import Message, Scope
+from tests.programs import gone_after
 from tests.server.running import listening
 from tests.server.test_chat import Scripted
 from tests.server.test_running import ADA, RECOLLECT, Process, started
 
 TRIP = Scope("default", "ada", "trip")
 LINES = {"Content-Type": "application/jsonl"}
+PATIENT = (sys.executable, Path(__file__).with_name("patient.py"))
 
 
 @pytest.fixture(autouse=True)
@@ -44,8 +47,10 @@ def filled(path: Path, messages: int, size: int) -> Path:
 
 
 def test_an_export_that_is_cut_off_does_not_pass_for_whole(tmp_path: Path) -> None:
-    process = Process(str(filled(tmp_path / "memory.db", 3_000, 10_000)))
-    with process.http.stream("GET", "/export", params={"user": "ada"}) as lines:
+    with (
+        started(str(filled(tmp_path / "memory.db", 3_000, 10_000))) as process,
+        httpx2.stream("GET", f"{process.http.base_url}/export?user=ada", timeout=60, verify=False) as lines,
+    ):
         heard = lines.iter_raw()
         next(heard)
         assert process.stop() in (0, -signal.SIGTERM)
@@ -57,19 +62,16 @@ def test_an_export_that_is_cut_off_does_not_pass_for_whole(tmp_path: Path) -> No
 def test_an_import_that_is_cut_off_is_brought_to_its_end_by_the_same_again(tmp_path: Path) -> None:
     line = '{{"user": "ada", "session": "trip", "message": {{"role": "user", "content": "number {0}", "id": "{0}"}}}}\n'
     lines = [line.format(number).encode() for number in range(2_000)]
-    process = Process(str(tmp_path / "memory.db"))
 
-    def sent() -> Iterator[bytes]:
+    def sent(process: Process) -> Iterator[bytes]:
         yield b"".join(lines[:1_600])
         process.stop()
         yield b"".join(lines[1_600:])
 
-    try:
+    with started(str(tmp_path / "memory.db")) as process, suppress(httpx2.TransportError):
         url = f"http://127.0.0.1:{process.port}/import"
-        cut = httpx2.post(url, content=sent(), headers=LINES, verify=False, timeout=60)
+        cut = httpx2.post(url, content=sent(process), headers=LINES, verify=False, timeout=60)
         assert cut.status_code >= 500
-    except httpx2.TransportError:
-        pass
     with open_store(str(tmp_path / "memory.db")) as store:
         assert store.check() == []
         assert len(store.log.read(TRIP)) in (0, 500, 1_000, 1_500)
@@ -81,42 +83,57 @@ def test_an_import_that_is_cut_off_is_brought_to_its_end_by_the_same_again(tmp_p
 
 @pytest.mark.parametrize("processes", ["1", "2"])
 def test_who_comes_during_a_stop_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: str) -> None:
-    monkeypatch.setenv("RECOLLECT_DRAIN_SECONDS", "6")
-    process = Process(str(tmp_path / "memory.db"), "--workers", processes)
-    there = ("127.0.0.1", process.port)
-    with socket.create_connection(there) as slow:
+    monkeypatch.setenv("RECOLLECT_DRAIN_SECONDS", "60")
+    with (
+        started(str(tmp_path / "memory.db"), "--workers", processes) as process,
+        socket.create_connection(there := ("127.0.0.1", process.port)) as slow,
+    ):
         head = "POST /messages?user=ada&session=trip HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json"
         slow.sendall(f"{head}\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n".encode())
         assert slow.recv(100).startswith(b"HTTP/1.1 100")
         slow.sendall(b"{")
-        process._process.send_signal(signal.SIGTERM)
+        process.program.send_signal(signal.SIGTERM)
         with pytest.raises(ConnectionRefusedError):
             while True:
-                socket.create_connection(there, timeout=2).close()
+                socket.create_connection(there, timeout=30).close()
                 time.sleep(0.1)
-        assert process._process.poll() is None
-    process.stop()
+        assert process.program.poll() is None
+
+
+def asked(connection: HTTPConnection) -> bool:
+    """Ask by a connection, and be answered; returns whether that was the last time."""
+    connection.request("GET", "/healthz")
+    answer = connection.getresponse()
+    assert (answer.status, answer.read()) == (200, b'{"status":"ok"}')
+    return answer.getheader("connection") == "close"
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])
-def test_a_request_by_an_open_connection_is_answered_as_a_stop_begins(tmp_path: Path, processes: str) -> None:
+def test_a_request_by_an_open_connection_is_answered_as_a_stop_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: str
+) -> None:
     """A proxy keeps connections open, and can't tell that its request was not begun if one is closed under it."""
-    with started(str(tmp_path / "memory.db"), "--workers", processes) as process:
-        proxy, idle = (HTTPConnection("127.0.0.1", process.port, timeout=30) for _ in range(2))
-        with closing(proxy), closing(idle):
-            for connection in (proxy, idle):
-                connection.request("GET", "/healthz")
-                assert connection.getresponse().read() == b'{"status":"ok"}'
-            process._process.send_signal(signal.SIGTERM)
-            last = False
-            while not last:
+    monkeypatch.setenv("RECOLLECT_DRAIN_SECONDS", "60")
+    with started(str(tmp_path / "memory.db"), "--workers", processes, by=PATIENT) as process:
+        with closing(HTTPConnection("127.0.0.1", process.port, timeout=60)) as proxy:
+            assert not asked(proxy)
+            process.program.send_signal(signal.SIGTERM)
+            while not asked(proxy):
                 time.sleep(0.02)
-                proxy.request("GET", "/healthz")
-                answer = proxy.getresponse()
-                assert (answer.status, answer.read()) == (200, b'{"status":"ok"}')
-                last = answer.getheader("connection") == "close"
-            assert idle.sock.recv(1) == b""
+            assert proxy.sock is None, "it is open still"
         assert process.stop() in (0, -signal.SIGTERM)
+    assert not [line for line in process.log if line["level"] == "error"]
+
+
+def test_an_idle_connection_holds_no_stop_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_DRAIN_SECONDS", "120")
+    with (
+        started(str(tmp_path / "memory.db")) as process,
+        closing(HTTPConnection("127.0.0.1", process.port, timeout=60)) as idle,
+    ):
+        assert not asked(idle)
+        assert process.stop() in (0, -signal.SIGTERM)
+        assert idle.sock.recv(1) == b""
     assert not [line for line in process.log if line["level"] == "error"]
 
 
@@ -125,16 +142,14 @@ def test_a_model_that_never_answers_holds_no_stop_up(tmp_path: Path, monkeypatch
         monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
         monkeypatch.setenv("RECOLLECT_BACKGROUND_MODEL", "openai:test")
         monkeypatch.setenv("RECOLLECT_FACTS_EVERY_TURNS", "1")
-        process = Process(str(tmp_path / "memory.db"))
-        said = [{"role": role, "content": "I live in Oslo."} for role in ("user", "assistant")]
-        assert process.http.post("/messages", params=ADA, json={"messages": said}).status_code == 201
-        deadline = time.monotonic() + 60
-        while not provider.requests and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert provider.requests, "the model was not asked"
-        process._process.send_signal(signal.SIGTERM)
-        process._process.wait(60)
-        process.stop()
+        with started(str(tmp_path / "memory.db")) as process:
+            said = [{"role": role, "content": "I live in Oslo."} for role in ("user", "assistant")]
+            assert process.http.post("/messages", params=ADA, json={"messages": said}).status_code == 201
+            deadline = time.monotonic() + 60
+            while not provider.requests and time.monotonic() < deadline:
+                time.sleep(0.05)
+            assert provider.requests, "the model was not asked"
+            process.stop()
     with Memory.open(tmp_path / "memory.db", embedder=None) as memory:
         assert len(memory.session("trip", user="ada").history()) == 2
 
@@ -153,11 +168,11 @@ def test_a_file_that_is_half_written_is_not_there(tmp_path: Path, command: str) 
     part = tmp_path / "out.part"
     for _ in range(20):  # until one is met amid its work
         target.unlink(missing_ok=True)
-        writing = subprocess.Popen(call, stderr=subprocess.PIPE)
-        while writing.poll() is None and not has_begun(part):
-            pass
-        writing.terminate()
-        _, told = writing.communicate(timeout=60)
+        with gone_after(subprocess.Popen(call, stderr=subprocess.PIPE)) as writing:
+            while writing.poll() is None and not has_begun(part):
+                pass
+            writing.terminate()
+            _, told = writing.communicate(timeout=60)
         if part.exists():
             break
     assert (writing.returncode, target.exists()) == (-signal.SIGTERM, False), told

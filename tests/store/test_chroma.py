@@ -27,6 +27,7 @@ from recollect.testing import StoreSuite
 from recollect.testing.stores.base import ADA, NOON, USER, OpenStore, say
 from recollect.types import Scope
 from tests.ports import free_port
+from tests.programs import gone_after
 
 pytest.importorskip("chromadb", reason="the extra 'chroma' is not installed")
 from recollect.store.chroma import ChromaStore
@@ -60,13 +61,11 @@ def server() -> Iterator[str]:
     port, folder = free_port(), tempfile.mkdtemp()
     program = Path(sys.executable).with_name("chroma")
     command = [str(program), "run", "--path", folder, "--host", "127.0.0.1", "--port", str(port)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        _wait(f"http://127.0.0.1:{port}/api/v2/heartbeat", process)
-        yield f"chroma://127.0.0.1:{port}"
+        with gone_after(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)) as process:
+            _wait(f"http://127.0.0.1:{port}/api/v2/heartbeat", process)
+            yield f"chroma://127.0.0.1:{port}"
     finally:
-        process.terminate()
-        process.wait(60)
         shutil.rmtree(folder)
 
 

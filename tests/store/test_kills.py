@@ -20,6 +20,7 @@ from recollect import Memory
 from recollect.embed.hashing import HashingEmbedder
 from recollect.store.sqlite import SqliteStore, check, migrate
 from recollect.types import Scope
+from tests.programs import gone_after
 
 from . import victim
 from .victim import BATCH, STEP, TRIP, messages
@@ -28,12 +29,10 @@ CALLS = 40
 
 
 class Shooter:
-    """Starts work in a process and kills it, some calls and a moment later."""
+    """Has work started in a process and kills it, some calls and a moment later."""
 
-    def __init__(self) -> None:
-        command = [sys.executable, victim.__file__]
-        self._victims = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self._rest = b""
+    def __init__(self, victims: subprocess.Popen[bytes]) -> None:
+        self._victims, self._rest = victims, b""
 
     def _line(self, timeout: float | None = None) -> list[str]:
         out = self._victims.stdout
@@ -54,26 +53,25 @@ class Shooter:
         pid, done, wanted = 0, list[int](), dice.choice((0, 0, 1, 1, 2, 5))
         while not pid or len(done) < wanted:
             line = self._line()
-            if line[0] == "gone":
-                return done
+            assert line[0] != "gone", "it failed"
+            if line[0] == "over":
+                break
             pid = int(line[1]) if line[0] == "started" else pid
             done += [int(line[1])] if line[0] == "done" else []
         until = self._line(timeout=dice.random() ** 2 * 0.05)
+        assert until != ["gone"], "it failed"
         os.kill(pid, signal.SIGKILL)
         while until != ["gone"]:
             done += [int(until[1])] if until[:1] == ["done"] else []
             until = self._line()
         return done
 
-    def close(self) -> None:
-        self._victims.communicate()
-
 
 @pytest.fixture(scope="module")
 def shooter() -> Iterator[Shooter]:
-    shooter = Shooter()
-    yield shooter
-    shooter.close()
+    command = [sys.executable, victim.__file__]
+    with gone_after(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)) as victims:
+        yield Shooter(victims)
 
 
 @pytest.fixture

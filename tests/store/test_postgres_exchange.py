@@ -229,10 +229,11 @@ def _interrupted() -> Iterator[None]:
     """Ctrl-C once the block has waited for a while."""
     timer = threading.Timer(1.0, signal.raise_signal, (signal.SIGINT,))
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell ignores it
-    timer.start()
     try:
         with pytest.raises(KeyboardInterrupt):
+            timer.start()
             yield
     finally:
+        timer.cancel()
         timer.join()
         signal.signal(signal.SIGINT, before)

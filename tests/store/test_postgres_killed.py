@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from queue import Queue
-from typing import TextIO
 
 import pytest
 
 from recollect.store import Store
 from recollect.types import Scope
 from tests.postgres import Databases, running
+from tests.programs import gone_after
 
 WRITER = Path(__file__).with_name("killed_writer.py")
 Acknowledged = tuple[str, int, str]
@@ -26,28 +26,28 @@ KILLS, BETWEEN = 15, 50
 
 @contextmanager
 def writing(url: str, said: Queue[Acknowledged]) -> Iterator[list[subprocess.Popen[str]]]:
-    processes = [
-        subprocess.Popen([sys.executable, WRITER, url, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        for name in ("one", "two")
-    ]
-    threads = [threading.Thread(target=listen, args=(process.stdout, said)) for process in processes]
-    try:
-        for thread in threads:
-            thread.start()
-        yield processes
-    finally:
-        for process in processes:
-            assert process.stdin is not None
-            process.stdin.close()
-        for process, thread in zip(processes, threads, strict=True):
-            process.wait(120)
-            thread.join()
-            assert process.stdout is not None
-            process.stdout.close()
+    with ThreadPoolExecutor(2) as threads, ExitStack() as running:
+        processes = [running.enter_context(gone_after(started(url, name))) for name in ("one", "two")]
+        heard = [threads.submit(listen, process, said) for process in processes]
+        try:
+            yield processes
+        finally:
+            for process in processes:
+                assert process.stdin is not None
+                process.stdin.close()
+            for process, each in zip(processes, heard, strict=True):
+                process.wait(120)
+                each.result()
 
 
-def listen(lines: TextIO, said: Queue[Acknowledged]) -> None:
-    for line in lines:
+def started(url: str, name: str) -> subprocess.Popen[str]:
+    command = [sys.executable, str(WRITER), url, name]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def listen(process: subprocess.Popen[str], said: Queue[Acknowledged]) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
         session, seq, id = line.split()
         said.put((session, int(seq), id))
 

@@ -178,7 +178,7 @@ def test_a_commit_that_is_given_up_is_not_said_to_have_failed(
         say(store, BOB, "has a connection made")
         with store._database.maintaining() as db:
             db.execute(_SLOW_COMMITS)
-        monkeypatch.setattr(alive, "LONGEST", 2.0)
+        monkeypatch.setattr(alive, "LONGEST", 4.0)
         with (
             pytest.raises(StoreUnavailable, match="not known whether this was written"),
             store.transaction(ADA) if inside else nullcontext(),

@@ -1,13 +1,15 @@
 """A program to be killed: forks a process for each line it reads, which works until it is shot.
 
 A line is `<work> <folder> <seed>`. What comes back on the pipe, a line each: `started <pid>`, then from the process
-`ready` and `done <n>` for each call that returned, and `gone` when it is dead.
+`ready` and `done <n>` for each call that returned, `over` if it has done all there is and only waits to be shot, and
+`gone` when it is dead.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -105,6 +107,8 @@ def work(name: str, folder: str, seed: str) -> None:
     say("ready")
     for call in WORK[name](Path(folder), Random(seed)):
         say(f"done {call}")
+    say("over")
+    signal.pause()
 
 
 def main() -> None:
