@@ -17,7 +17,7 @@ from recollect.imports import Imported, Note, Put, Read, Skipped
 from recollect.imports.values import stable
 from recollect.layers import archive, semantic
 from recollect.memory import Memory
-from recollect.session import Session, tag_many
+from recollect.session import Session, add_counted, counted, tag_many
 from recollect.store import Entry, Record
 from recollect.store.rules import check_same_message
 from recollect.types import Message, Scope
@@ -158,18 +158,23 @@ def keep_messages(chat: Session, messages: Sequence[Message]) -> int:
 
     Raises Conflict if a message that is there says something else.
     """
-    store = chat.memory.store
-    with store.transaction(chat.scope):  # or another import at once would count the same as new
-        found = store.log.get(chat.scope, [message.id for message in messages if message.id])
-        known, tags = {entry.message.id: entry for entry in found}, dict[str, Mapping[str, Any]]()
+    there = _known(chat, messages)
+    batch, tags = counted(chat, (one for one in messages if one.id not in there)), dict[str, Mapping[str, Any]]()
+    with chat.memory.store.transaction(chat.scope):  # or another import at once would count the same as new
+        known = _known(chat, messages)
         for message in messages:
             entry = known.get(message.id)
             if entry and message != entry.message and (missing := _missing(message, entry)):
                 tags[message.id] = missing
-        new = chat.add_many(message for message in messages if message.id not in known)
+        new = add_counted(chat, [one for one in batch if one[0].id not in known])
     if tags:
         tag_many(chat, tags)
     return len({message.id for message in new})
+
+
+def _known(chat: Session, messages: Sequence[Message]) -> dict[str, Entry]:
+    found = chat.memory.store.log.get(chat.scope, [message.id for message in messages if message.id])
+    return {entry.message.id: entry for entry in found}
 
 
 def _missing(message: Message, entry: Entry) -> Mapping[str, Any]:

@@ -31,6 +31,8 @@ from recollect.types import Message, Part, Role, Scope, check_id, with_zone
 from recollect.user import User, checked_filter
 
 Excerpts: TypeAlias = list[Excerpt]
+Counted: TypeAlias = list[tuple[Message, int]]
+"""Messages, each with its tokens."""
 
 PAGE: Final = 1_000
 """How many messages are read at a time while looking for those that pass a filter."""
@@ -78,16 +80,7 @@ class Session(User):
 
     def add_many(self, messages: Iterable[Message]) -> tuple[Message, ...]:
         """Keep a batch, all of it or none. It can be found by its words at once, and by its meaning within seconds."""
-        memory = self.memory
-        batch = [said for message in messages_only(messages) if (said := without_memory(message))]
-        tokens = [count_message(message, memory.counter) for message in batch]
-        together = memory.store.transaction() if any(map(lasts, batch)) else nullcontext()
-        with span("create_memory", self.scope, records=len(batch)), together:
-            entries = memory.store.log.append(self.scope, batch, tokens=tokens, jobs=memory.jobs)
-            memory.store.records.put(self.scope, lasting(entries))
-        memory.added(self.scope, len(entries))
-        memory.controller.watch.answered(self.scope, batch)
-        return tuple(entry.message for entry in entries)
+        return add_counted(self, counted(self, messages))
 
     def add_turn(
         self, user: str, assistant: str, *, score: float | None = None, metadata: Mapping[str, Any] | None = None
@@ -215,11 +208,29 @@ def tag_many(session: Session, tags: Mapping[str, Mapping[str, Any]]) -> list[En
     return entries
 
 
+def counted(session: Session, messages: Iterable[Message]) -> Counted:
+    """The messages as they are kept, with their tokens. Counting may ask a server: do it outside a transaction."""
+    kept = [said for message in messages_only(messages) if (said := without_memory(message))]
+    return [(message, count_message(message, session.memory.counter)) for message in kept]
+
+
+def add_counted(session: Session, batch: Counted) -> tuple[Message, ...]:
+    """Keep a batch, all of it or none, as `add_many` does."""
+    memory, scope, messages = session.memory, session.scope, [message for message, _ in batch]
+    together = memory.store.transaction() if any(map(lasts, messages)) else nullcontext()
+    with span("create_memory", scope, records=len(batch)), together:
+        entries = memory.store.log.append(scope, messages, tokens=[tokens for _, tokens in batch], jobs=memory.jobs)
+        memory.store.records.put(scope, lasting(entries))
+    memory.added(scope, len(entries))
+    memory.controller.watch.answered(scope, messages)
+    return tuple(entry.message for entry in entries)
+
+
 def add_answers(session: Session, question: str, answers: Iterable[Message]) -> tuple[Message, ...]:
     """Keep what a model said to the message with that id; nothing where that was erased while the model thought."""
-    store = session.memory.store
+    store, batch = session.memory.store, counted(session, answers)
     with store.transaction(session.scope):
-        return session.add_many(answers) if store.log.get(session.scope, [question]) else ()
+        return add_counted(session, batch) if store.log.get(session.scope, [question]) else ()
 
 
 def as_written(message: str) -> int | str:

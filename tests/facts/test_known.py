@@ -140,6 +140,14 @@ def test_what_is_said_again_is_one_fact_with_two_sources() -> None:
     )
 
 
+def test_who_my_sister_is_takes_no_longer_to_tell_the_more_is_known() -> None:
+    said = [say(day, f"likes:{day}", "x") if day % 2 else say(day, "sister:place", "Oslo") for day in range(20_000)]
+    started = time.thread_time()
+    found = known(said)
+    assert time.thread_time() - started < 3
+    assert len(found.standing) == 10_001
+
+
 def test_what_is_said_in_every_conversation_takes_no_longer_to_know_each_time() -> None:
     said = [say(day, "place", "Oslo") for day in range(20_000)]
     started = time.thread_time()

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,12 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect import ConfigError, Memory, Message, Scope
-from recollect.backfill import Backfilled, backfill
+from recollect.backfill import Backfilled, backfill, keep_messages
 from recollect.errors import Conflict
 from recollect.frozen import EMPTY
 from recollect.imports import Imported, Note, Skipped, read
 from recollect.imports.values import Read
-from recollect.session import Session
+from recollect.session import Counted, Session, add_answers, add_counted
 from recollect.transfer import export_lines, import_lines
 from tests.imports.exports import chatgpt, claude, mem0
 from tests.programs import gone_after
@@ -53,20 +53,47 @@ def log(memory: Memory) -> list[tuple[Any, ...]]:
 def test_two_imports_at_once_count_each_message_once(
     memory: Memory, export: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    add_many, done = Session.add_many, list[Backfilled]()
+    done = list[Backfilled]()
     other = threading.Thread(target=lambda: done.append(backfill(memory, read(export), user="ada")))
 
-    def slow(chat: Session, messages: Iterable[Message]) -> tuple[Message, ...]:
-        monkeypatch.setattr(Session, "add_many", add_many)
+    def slow(chat: Session, batch: Counted) -> tuple[Message, ...]:
+        monkeypatch.setattr("recollect.backfill.add_counted", add_counted)
         other.start()
         other.join(0.5)
-        return chat.add_many(messages)
+        return add_counted(chat, batch)
 
-    monkeypatch.setattr(Session, "add_many", slow)
+    monkeypatch.setattr("recollect.backfill.add_counted", slow)
     done.append(backfill(memory, read(export), user="ada"))
     other.join(60)
     assert [sum(one.messages for one in done), sum(one.known for one in done)] == [80, 80]
     assert len(log(memory)) == 80
+
+
+@pytest.mark.parametrize(
+    "keep",
+    [
+        lambda chat: add_answers(chat, "asked", [Message("assistant", "In Oslo.")]),
+        lambda chat: keep_messages(chat, [Message("user", "I live in Oslo.", id="new")]),
+    ],
+)
+def test_others_can_write_while_tokens_are_counted(tmp_path: Path, keep: Callable[[Session], object]) -> None:
+    """A counter may be a server that takes ten seconds."""
+    others = list[threading.Thread]()
+
+    def count(text: str) -> int:
+        while others:
+            other = others.pop()
+            other.start()
+            other.join(10)
+            assert not other.is_alive()
+        return len(text)
+
+    with Memory.open(tmp_path / "memory.db", embedder=None, counter=count) as memory:
+        chat, bystander = memory.session("trip", user="ada"), memory.session("work", user="bo")
+        chat.add(Message("user", "Where do I live?", id="asked"))
+        others.append(threading.Thread(target=bystander.add, args=("user", "Hello.")))
+        keep(chat)
+        assert (len(chat.history()), len(bystander.history())) == (2, 1)
 
 
 def test_conversations_keep_their_ids_and_times_and_are_recalled(memory: Memory, export: Path) -> None:

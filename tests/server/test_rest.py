@@ -94,6 +94,11 @@ def test_pages_go_backward_and_forward(service: Running) -> None:
     assert (len(rest["items"]), rest["before"], rest["after"]) == (7, 4, None)
     none = listed(service, before=1)
     assert (none["items"], none["before"], none["after"]) == ([], None, 0)
+    none = listed(service, after=10)
+    assert (none["items"], none["before"], none["after"]) == ([], 11, None)
+    service.memory.forget(Scope("default", "ada", "trip"), [first["items"][0]["message"]["id"]])
+    left = listed(service, limit=2, after=1)
+    assert (texts(left), left["before"], left["after"]) == (["2", "3"], None, 3)
 
 
 def test_pages_begin_and_end_at_ids_too(service: Running) -> None:

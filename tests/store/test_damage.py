@@ -222,6 +222,27 @@ def test_a_message_that_only_an_index_has_is_not_found(whole: Path, tmp_path: Pa
         assert [item.id for item in store.index.missing(WORK, "other")] == [f"m{n}" for n in range(1, 30)]
 
 
+def emptied(path: Path, *tables: str) -> None:
+    """Take the bytes out of all rows of these tables."""
+    schema, empty = "UPDATE sqlite_schema SET sql = replace(sql, ?, ?) WHERE name = ?", "UPDATE {} SET {} = NULL"
+    for table in tables:
+        column = "payload" if table == "job" else "body"
+        as_it_was, open_to_all = f"{column} BLOB NOT NULL", f"{column} ANY"
+        with_open_schema(path, (schema, (as_it_was, open_to_all, table)))
+        with_open_schema(path, (empty.format(table, column), ()), (schema, (open_to_all, as_it_was, table)))
+
+
+def test_rows_without_bytes_are_erased_by_mending(whole: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged.db"
+    shutil.copy(whole, damaged)
+    emptied(damaged, "record", "item", "job")
+    with SqliteStore(damaged, clock=lambda: NOON) as store:
+        gone = [finding for finding in store.check() if finding.fix == MEND]
+        assert {finding.part for finding in gone} == {"records", "index", "jobs"}
+        assert store.mend() >= len(gone)
+        assert store.check() == [] and store.jobs.find(Scope("acme")) == []
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -234,11 +255,7 @@ def test_a_message_that_only_an_index_has_is_not_found(whole: Path, tmp_path: Pa
 def test_rows_without_bytes_are_told_as_damage(whole: Path, tmp_path: Path, call: Callable[[SqliteStore], Any]) -> None:
     damaged = tmp_path / "damaged.db"
     shutil.copy(whole, damaged)
-    schema = "UPDATE sqlite_schema SET sql = replace(sql, ?, ?) WHERE name IN ('message', 'record', 'item')"
-    as_it_was, open_to_all = "body BLOB NOT NULL", "body ANY"
-    with_open_schema(damaged, (schema, (as_it_was, open_to_all)))
-    emptied = ("UPDATE message SET body = NULL", "UPDATE record SET body = NULL", "UPDATE item SET body = NULL")
-    with_open_schema(damaged, *((statement, ()) for statement in emptied), (schema, (open_to_all, as_it_was)))
+    emptied(damaged, "message", "record", "item")
     with SqliteStore(damaged, clock=lambda: NOON) as store, pytest.raises(StoreError, match="damaged"):
         call(store)
 

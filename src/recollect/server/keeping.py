@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from recollect.errors import Conflict
 from recollect.flow.align import Compared, compare, says, spoken
 from recollect.history import KNOWN
 from recollect.llm.model import PARTIAL
@@ -77,11 +78,10 @@ def keep_answer(chat: Session, question: Message | None, answer: Message) -> Mes
     """
     if question is None:
         return chat.add(answer)
-    store, id = chat.memory.store, answer_id(question)
-    with store.transaction(chat.scope):
-        known = [entry.message for entry in store.log.get(chat.scope, [question.id, id])]
-        if answer.metadata != PARTIAL:
-            answer = answer.replace(id=id)
-            if len(known) == 2:
-                return known[1]
-        return next(iter(add_answers(chat, question.id, [answer])), None)
+    if answer.metadata != PARTIAL:
+        answer = answer.replace(id=answer_id(question))
+    try:
+        kept = add_answers(chat, question.id, [answer])
+    except Conflict:
+        kept = tuple(entry.message for entry in chat.memory.store.log.get(chat.scope, [answer.id]))
+    return next(iter(kept), None)

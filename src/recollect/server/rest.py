@@ -116,12 +116,14 @@ def _page(chat: Session, limit: int, before: int | str | None, after: int | str 
     more, kept = len(found) > limit, found[:limit]
     if not forward:
         kept.reverse()
-    earlier = kept and (kept[0].seq > 1 if forward else more)
-    later = more if forward else until is not None and bool(log.read(chat.scope, after=until, limit=1))
+    edge = start if forward else until or 0
+    first, last = (kept[0].seq, kept[-1].seq) if kept else (edge + 1, edge)
+    earlier = bool(log.read(chat.scope, until=first - 1, limit=1)) if forward else more
+    later = more if forward else until is not None and bool(log.read(chat.scope, after=last, limit=1))
     return {
         "items": [_entry(entry) for entry in kept],
-        "before": kept[0].seq if earlier else None,
-        "after": (kept[-1].seq if kept else until) if later else None,
+        "before": first if earlier else None,
+        "after": last if later else None,
     }
 
 

@@ -75,9 +75,8 @@ class Translated:
         """The answer chunk by chunk."""
         deltas = from_thread(lambda: self.model.stream(**_asked(request)), self.threads)
         async with aclosing(deltas):
-            first: list[Delta] = await anext(
-                deltas, []
-            )  # what goes wrong before the first word is a refusal, not a broken stream
+            # what goes wrong before the first word is a refusal, not a broken stream
+            first: list[Delta] = await anext(deltas, [])
             yield _chunks(first, deltas, request)
 
     async def close(self) -> None:

@@ -122,11 +122,10 @@ _NO_FIRM: Final = word_set(
 _PASSING: Final = rule(
     r"\b(?:holiday|vacation|visiting|moment|for now|temporarily|week|weekend|trip|travell?ing|until|till|formerly|was"
     r"|soon|or|used|former|ex|hope|hoping|want|trying|become|aspiring|maybe|might|depends|joking|jk|kidding"
-    r"|died|for (?:my|our|him|her|them))\b"
+    r"|quit|resigned|fired|sacked|laid off|no longer|(?<=.)retired|died|lost|rip|passed away|as a (?:kid|child)"
+    rf"|for (?:my|our|him|her|them)|my (?:{'|'.join(KEYS)}))\b"
 )
-"""Words that make an answer one for a while, or none at all."""
-
-
+"""Words that make an answer one for a while, one for someone else, or none at all."""
 _ANY_DAY: Final = date(2000, 1, 1)
 
 

@@ -106,12 +106,16 @@ class Known:
 
 
 class _Standing(dict[str, Fact]):
-    """The facts that hold, by their keys. Plans are indexed by their words, people by name, notes by what they say."""
+    """The facts that hold, by their keys.
+
+    Plans are indexed by their words, people by name and by who they are, notes by what they say.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self._by_word: dict[str, set[str]] = {}
         self._by_name: dict[str, set[str]] = {}
+        self._by_kind: dict[str, set[str]] = {}
         self._by_saying: dict[str, set[str]] = {}
 
     def __setitem__(self, key: str, fact: Fact) -> None:
@@ -120,6 +124,7 @@ class _Standing(dict[str, Fact]):
             self._by_word.setdefault(word, set()).add(key)
         if is_someone(key):
             self._by_name.setdefault(fact.value.casefold(), set()).add(key)
+            self._by_kind.setdefault(key.partition(":")[0], set()).add(key)
         for says, _ in fact.says:
             self._by_saying.setdefault(says, set()).add(key)
 
@@ -131,6 +136,10 @@ class _Standing(dict[str, Fact]):
     def called(self, name: str) -> list[str]:
         """The keys of everyone who has that name."""
         return [key for key in self._by_name.get(name, ()) if key in self and self[key].value.casefold() == name]
+
+    def named(self, kind: str) -> list[str]:
+        """The keys of everyone of a kind, such as sister, who is known by name."""
+        return [key for key in self._by_kind.get(kind, ()) if key in self and key != kind]
 
     def notes_against(self, said: Statement) -> list[str]:
         """The keys of the notes that say nothing but what this statement rules out."""
@@ -243,7 +252,7 @@ def _of_whom(said: Statement, standing: _Standing) -> Statement | None:
 def _of_the_one(said: Statement, standing: _Standing) -> Statement:
     """The statement with the key of the one person of that kind, if one is known of whom it can be true."""
     kind, _, about = said.key.partition(":")
-    known = [key for key in standing if key.startswith(f"{kind}:") and is_someone(key)]
+    known = standing.named(kind)
     key = f"{known[0]}:{about}" if len(known) == 1 else said.key
     old = standing.get(key)
     return said if old and not _may_become(old, said, about) else replace(said, key=key)
@@ -345,7 +354,7 @@ def _fits(said: Statement, standing: _Standing) -> Iterator[str]:
         theirs = (key for key in others if key.startswith(f"{who}:") and key.endswith(f":{about}"))
         yield from (key for key in theirs if said.value.casefold() in ("", standing[key].value.casefold()))
     elif of_all and said.key in FEW:
-        yield from (key for key in others if key.startswith(f"{said.key}:") and is_someone(key))
+        yield from standing.named(said.key)
     if of_all and any(f"{said.key}:{about}" in standing for about in ABOUT):
         yield said.key
 

@@ -85,7 +85,7 @@ def _vectors(db: apsw.Connection) -> Iterator[Damaged]:
 
 def _jobs(db: apsw.Connection) -> Iterator[Damaged]:
     for position, payload, *rest in db.execute(_JOBS):
-        if codec.sealed(payload[4:], *rest) != payload:
+        if not isinstance(payload, bytes) or codec.sealed(payload[4:], *rest) != payload:
             yield Damaged(position, Finding("jobs", f"the job at position {position} is damaged", fix=MEND))
 
 
