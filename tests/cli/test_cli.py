@@ -58,12 +58,24 @@ def test_doctor_erases_what_is_damaged_but_messages(file: str) -> None:
     assert (told.exit_code, refused.exit_code) == (1, 1)
     assert json.loads(run("doctor", file, "--json").stdout)[0]["fix"] == MEND
     assert f"recollect doctor {file} --mend" in told.stderr.replace("\n", "")
-    assert "is damaged" in refused.stderr
+    assert "is damaged" in refused.stderr and "`recollect doctor`" in refused.stderr
     mended = run("doctor", file, "--mend")
     assert (mended.exit_code, mended.stdout) == (0, "All is well.\n")
-    assert "is damaged: erased" in mended.stderr
+    assert "the fact 'city' " in mended.stderr and "is damaged (ada): erased" in mended.stderr.replace("\n", " ")
     assert run(*asking).exit_code == 0
     assert len(json.loads(run("history", *asking[2:], "--json").stdout)) == 3
+
+
+def test_doctor_says_which_session_has_a_message_that_was_changed(file: str) -> None:
+    with closing(apsw.Connection(file)) as db:
+        db.execute("UPDATE message SET body = CAST(replace(body, 'remark 1', 'remark 7') AS BLOB)")
+    told = run("doctor", file)
+    assert told.exit_code == 1
+    assert f"session {ADA.session} of {ADA.user}" in " ".join(word for word in told.stdout.split() if word != "│")
+    assert (
+        run("forget", "--session", str(ADA.session), "--user", str(ADA.user), "--store", file, "--yes").exit_code == 0
+    )
+    assert run("doctor", file).exit_code == 0
 
 
 def test_doctor_tells_of_a_store_that_is_not_there(tmp_path: Path) -> None:

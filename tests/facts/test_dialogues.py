@@ -72,11 +72,22 @@ def test_who_was_told_of_in_the_message_before_is_she_in_the_next(who: tuple[str
     assert carried_on(f"{before} My aunt too.", "", text, SAID) == []
 
 
+@given(
+    st.sampled_from(["", "No, ", "No wait, ", "Hmm, ", "My mistake, ", "Correction: ", "I meant "]),
+    st.sampled_from(["She lives in Bergen.", "She's moved to Bergen.", "she's just relocated to Bergen"]),
+)
+def test_what_she_does_is_put_right_in_the_next_message(first: str, text: str) -> None:
+    (found,) = carried_on("My sister Nadia lives in Oslo.", "How nice!", first + text, SAID)
+    assert (found.key, found.value) == ("sister:nadia:place", "Bergen")
+
+
 @given(st.sampled_from(sorted(ASKED)), st.sampled_from(["", "Nice. ", "Before we begin, "]))
 def test_a_short_answer_says_what_it_was_asked_for(question: str, first: str) -> None:
     key, value = ASKED[question]
     (found,) = answered("hi", first + question, value, SAID)
     assert (found.key, found.value, found.span) == (key, value, (0, len(value)))
+    for last in (" then", " now", ", right now", " these days"):
+        assert answered("hi", f"{first}{question[:-1]}{last}?", value, SAID) == [found]
     assert answered("hi", f"{first}{question} And what else?", value, SAID) == []
     assert answered("hi", f"Let's role-play. {question}", value, SAID) == []
     assert answered("You are a barista.", question, value, SAID) == []

@@ -265,7 +265,7 @@ def test_rows_without_bytes_are_told_as_damage(whole: Path, tmp_path: Path, call
     [
         (
             f"{OTHER_LETTER.format('record')} WHERE id = 'r3'",
-            Finding("records", "the fact 'r3' is damaged", ADA, fix=MEND),
+            Finding("records", "the fact 'city3' (record 'r3') is damaged", ADA, fix=MEND),
             (9, 10, 68, 2),
         ),
         (

@@ -49,7 +49,7 @@ from recollect.cli.terminal import answer, bar, confirm, counted, err, listed, m
 from recollect.cli.tools import tools
 from recollect.environment import here, misspelt
 from recollect.store.protocols import Store
-from recollect.store.values import MEND
+from recollect.store.values import MEND, Finding
 
 
 class _Commands(TyperGroup):
@@ -159,7 +159,7 @@ def doctor(
         if mend:
             _mend(opened_store)
         findings = opened_store.check()
-    rows = [(f.part, f.problem, f.seq or f.scope, f.fix) for f in findings]
+    rows = [(f.part, f.problem, _place(f), f.fix) for f in findings]
     columns = ("part", "problem", "where", "what to do")
     listed(as_json, [dataclasses.asdict(finding) for finding in findings], columns, rows, "All is well.")
     if any(finding.fix == MEND for finding in findings):
@@ -175,7 +175,18 @@ def _mend(store: Store) -> None:
     with bar("Indexing") as progress:
         store.reindex(progress)
     for finding in gone:
-        note(f"{finding.problem}: erased")
+        place = _place(finding)
+        note(f"{finding.problem}{place and f' ({place})'}: erased")
+
+
+def _place(finding: Finding) -> str:
+    """Whose what is wrong is, as in "session trip of ada"; "" where it is nobody's."""
+    scope = finding.scope
+    if scope is None:
+        return ""
+    names = (scope.session and f"session {scope.session}", scope.user, f"tenant {scope.tenant}")
+    shown = names if scope.user is None or scope.tenant != "default" else names[:2]
+    return " of ".join(name for name in shown if name)
 
 
 @app.command()

@@ -115,7 +115,7 @@ def fits(sum: int, data: object, *beside: object) -> bool:
 def damaged(what: str, error: Exception) -> StoreError:
     """The error for something that can't be read."""
     return StoreError(
-        f"{what} in the store is damaged ({error}): check the store to see where and what to do, or restore a backup"
+        f"{what} in the store is damaged ({error}): `recollect doctor` says where and what to do; or restore a backup"
     )
 
 

@@ -38,7 +38,7 @@ def _kin(words: Iterable[str]) -> str:
 
 _IS: Final = "(?: is|'s)"
 _TAIL: Final = (
-    r"(?:,? (?:please|by the way|exactly|currently|right now|now|these days|originally|at the moment|today|again"
+    r"(?:,? (?:please|by the way|exactly|currently|right now|now|these days|originally|at the moment|today|again|then"
     r"|if (?:i may ask|you don't mind(?: me asking| sharing| my asking)?)))*\?"
 )
 _AND_MORE: Final = r"(?:,? and [^?]{1,40})?"
@@ -46,7 +46,7 @@ _WHAT_IS: Final = (
     rf"(?:what{_IS} |(?:may|can|could) i (?:please )?(?:have|get|ask(?: for)?|know) "
     r"|(?:can|could|would) you (?:please )?(?:tell me|share|give me|provide(?: me with)?|confirm) )"
 )
-_WORDS: Final = r"[\w-]{2,20}(?: [\w-]{2,20})?"
+_WORDS: Final = r"[\w-]{2,20}(?: [\w-]{2,20})??"
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _SENTENCE: Final = re.compile(r"[^.!\n]+")
 _FILLER: Final = rule(

@@ -16,11 +16,16 @@ from recollect.flow.facts.someone import GOT
 from recollect.flow.facts.voice import DO_WITH_TEXT, FICTION, own_words
 from recollect.flow.facts.wording import any_of, lower, rule, word_set
 
-_OPENING: Final = any_of("actually oh no yes yeah well so and but btw by_the_way also sorry update fyi ok okay anyway")
+_OPENING: Final = any_of(
+    """actually oh no yes yeah well so and but btw by_the_way also sorry update fyi ok okay anyway wait hmm correction
+    my_mistake my_bad i_mean i_meant"""
+)
 PRONOUN: Final = rule(
     rf"\s*(?:{_OPENING}[,.:!]*\s+){{0,3}}"
     r"(?P<word>(?P<who>s?he)(?P<is>'?s)?(?= )|(?P<whose>his|her)(?= (?:name|birthday|bday)\b))"
 )
+_HAS: Final = rule(r" (?:(?:just|now|already|recently|since) )?(?:moved|relocated|left|quit|lost|turned|started)\b")
+"""What makes the "'s" before it a "has"."""
 _MENTIONED: Final = rule(rf"\b(?:my|our|{GOT} an?) {KIND}{WHO}\b(?!'?s\b|-| in law)")
 _WOMEN: Final = word_set(
     "wife girlfriend mother sister daughter aunt niece grandmother granddaughter mother-in-law sister-in-law"
@@ -55,8 +60,10 @@ def spelled_out(text: str, before: str, reply: str, told: Iterable[str]) -> str:
     kind, words = who
     if kind in (_MEN if lower(pronoun["who"] or pronoun["whose"]) in ("she", "her") else _WOMEN):
         return ""
-    its = "'s" if pronoun["is"] or pronoun["whose"] else ""
-    return f"{text[: pronoun.start('word')]}{words}{its}{_ASIDE.sub('', text[pronoun.end('word') :])}"
+    rest = text[pronoun.end("word") :]
+    has = " has" if pronoun["is"] and _HAS.match(rest) else "'s"
+    its = has if pronoun["is"] or pronoun["whose"] else ""
+    return f"{text[: pronoun.start('word')]}{words}{its}{_ASIDE.sub('', rest)}"
 
 
 def _the_one(before: str, told: Iterable[str]) -> tuple[str, str] | None:

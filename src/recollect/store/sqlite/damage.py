@@ -20,7 +20,7 @@ from recollect.store.values import MEND, Finding
 from recollect.types import Scope
 
 _RECORDS: Final = (
-    "SELECT position, kind, record.id, tenant, user, session, check_sum, body, ended, superseded_at, superseded_by"
+    "SELECT position, kind, key, record.id, tenant, user, session, check_sum, body, ended, superseded_at, superseded_by"
     " FROM record LEFT JOIN scope ON scope.id = record.scope ORDER BY position"
 )
 _ITEMS: Final = (
@@ -65,9 +65,10 @@ def mend(change: Change) -> int:
 
 
 def _records(db: apsw.Connection) -> Iterator[Damaged]:
-    for position, kind, id, *names, sum, body, ended, at, by in db.execute(_RECORDS):
+    for position, kind, key, id, *names, sum, body, ended, at, by in db.execute(_RECORDS):
         if not codec.fits(sum, body, *beside(ended, at, by)):
-            yield Damaged(position, Finding("records", f"the {kind} {id!r} is damaged", _scope(*names), fix=MEND))
+            problem = f"the {kind} {key!r} (record {id!r}) is damaged"
+            yield Damaged(position, Finding("records", problem, _scope(*names), fix=MEND))
 
 
 def _items(db: apsw.Connection) -> Iterator[Damaged]:
