@@ -30,7 +30,8 @@ class Statement(Given):
     """When a fact was stated, and by whom of several; of one key, the largest `order` is the newest.
 
     `then` is what holds instead of the value. `imported` is what came with a note of another memory, `says` the keys
-    and values that the rules read in it.
+    and values that the rules read in it. `apart` says that it is of "my younger sister", who may be another than the
+    one whose name is known.
     """
 
     type: FactType
@@ -39,6 +40,7 @@ class Statement(Given):
     session: str
     speaker: str = ""
     then: str = ""
+    apart: bool = False
     imported: Json = Field(default_factory=dict)
     says: list[Annotated[list[str], Field(min_length=2, max_length=2)]] = Field(default_factory=list)
 
