@@ -3,7 +3,7 @@
 Each server is a process of its own, on this machine. The upstream is `recollect.testing.Provider`, which answers at
 once, so that what is left is what stands between. A paced chat says something every second; flat out it goes on at
 once. No embedder: model and embedding are measured elsewhere. A chat without the proxy sends the prompt that the proxy
-would, and its own turns as they come: the upstream has the same to read.
+would, and its own turns as they come: the upstream has the same to read. So does a chat through bare forwarding.
 
 A bare endpoint takes the same parameters and body, checks them, and sends JSON as large as the answer it stands beside;
 bare forwarding sends as many bytes upstream. What is learned from a turn is the work of a thread of its own, after the
@@ -139,6 +139,13 @@ def started(command: list[str], port: int, given: Any = None, **environment: str
 
 
 @contextmanager
+def bare_stack(provider: str, like: dict[str, Any]) -> Iterator[Server]:
+    port = free_port()
+    with started([sys.executable, "-c", BARE, str(port)], port, like, OPENAI_BASE_URL=provider) as found:
+        yield found
+
+
+@contextmanager
 def upstream() -> Iterator[str]:
     command = [sys.executable, "-c", UPSTREAM]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -218,14 +225,16 @@ def added_latency(
     fill(folder / "large.db", turns, CHATS)
     rows = [["", "p50", "p95", "p99", "requests/s"]]
     figures: dict[str, Any] = {}
-    with service(folder / "large.db", provider) as served:
+    with service(folder / "large.db", provider) as served, bare_stack(provider, {"prompt": 0}) as bare:
         asyncio.run(talk(f"{served.url}/v1", 2, 0.0))
         for name, pause, count in (
             ("a turn a second", 1.0, 5 if quick else 30),
             ("flat out", 0.0, 10 if quick else 60),
         ):
+            sent = [answers(served, n)["context"]["messages"] for n in range(CHATS)]
             for where, url, prompts in (
-                ("bare upstream", provider, [answers(served, n)["context"]["messages"] for n in range(CHATS)]),
+                ("bare upstream", provider, sent),
+                ("through bare forwarding", f"{bare.url}/v1", sent),
                 ("through the proxy", f"{served.url}/v1", None),
             ):
                 latencies, rate = asyncio.run(talk(url, count, pause, prompts))
@@ -290,11 +299,10 @@ def answers(server: Server, chat: int) -> dict[str, Any]:
 def cpu_share(folder: Path, provider: str, quick: bool) -> dict[str, Cost]:
     """The median cost of each kind of request: those that read are about one user, those that write about another."""
     fill(folder / "small.db", 2 * SCOPE, 2)
-    port = free_port()
     with service(folder / "small.db", provider) as served:
         cost(served, "/v1/chat/completions", completion, seed=99, runs=200)  # until the window is full
         like = {**answers(served, READS), "prompt": answers(served, TALKS)["prompt"]}
-        with started([sys.executable, "-c", BARE, str(port)], port, like, OPENAI_BASE_URL=provider) as bare:
+        with bare_stack(provider, like) as bare:
             kinds: dict[str, tuple[Server, str, Body, int | None]] = {
                 TRIVIAL: (bare, "/trivial", asking, None),
                 "bare search": (bare, "/search", asking, READS),
