@@ -31,7 +31,7 @@ A_FEW: Final = 32
 """Up to this many turns are taken in one by one; more, together."""
 FEW, COMMON = 1_000, 0.25
 """Among more than FEW turns, a word said more often than for COMMON of them tells little, and is not looked up."""
-A_SCOPE, A_TURN, A_PASSAGE, A_WORD, A_KNOWN_WORD = 4_000, 160, 240, 5, 200
+A_SCOPE, A_TURN, A_PASSAGE, A_WORD, A_KNOWN_WORD = 4_000, 200, 240, 4, 120
 """Bytes of memory, as measured: of an empty scope, of each turn, of what more is known of each passage, of each word in
 a turn, of each different word."""
 PASSAGE: Final = "passage"
@@ -193,20 +193,20 @@ class Columns:
 
     def postings(self, asked: Sequence[str]) -> list[Places]:
         """The places of each of these words that was said, rarest first; without common words among many turns."""
-        found = sorted(filter(None, map(self._held, asked)), key=len)
+        found = sorted((held for held in map(self._held, asked) if len(held)), key=len)
         if len(self) > FEW:
             found = [held for held in found if len(held) <= COMMON * len(self)] or found[:1]
-        return [np.array(held, np.int64) for held in found]
+        return [held.astype(np.int64) for held in found]
 
     def holding(self, asked: Sequence[str]) -> list[Places]:
         """The places of each of these words, however common it is."""
-        return [np.array(self._held(word), np.int64) for word in asked]
+        return [self._held(word).astype(np.int64) for word in asked]
 
     def holders(self, asked: Sequence[str]) -> list[int]:
         """How often each of these words was said."""
         return [len(self._held(word)) for word in asked]
 
-    def _held(self, word: str) -> Sequence[int]:
+    def _held(self, word: str) -> Marks:
         """The places of a word, up to the last turn."""
         return self._postings.held(word, len(self))
 
