@@ -50,8 +50,9 @@ class Postings:
 
     def held(self, stem: str, before: int) -> Marks:
         """The places of a stem before the place `before`."""
-        row = self._rows.get(stem, -1)
-        held = self._places[self._begins[row] : self._begins[row + 1]] if 0 <= row < len(self._begins) - 1 else NOWHERE
+        if (row := self._rows.get(stem)) is None:
+            return NOWHERE
+        held = self._places[self._begins[row] : self._begins[row + 1]]
         if row in self._later:
             held = np.concatenate((held, self._later[row]))
         return held if not len(held) or held[-1] < before else held[: np.searchsorted(held, before)]
@@ -75,11 +76,14 @@ class Postings:
         sizes = [len(held) for held in self._later.values()]
         row = np.concatenate((np.repeat(np.arange(len(early)), early), np.repeat(later, sizes), row_of[said]))
         self._places = np.concatenate((self._places, *self._later.values(), places))[_order(row, len(self._rows))]
-        self._begins = array("q", np.cumsum(np.bincount(row + 1)).tobytes())
+        self._begins = array("q", np.cumsum(np.bincount(row + 1, minlength=len(self._begins))).tobytes())
         self._later.clear()
 
     def _row(self, stem: str) -> int:
-        return self._rows.setdefault(stem, len(self._rows))
+        row = self._rows.setdefault(stem, len(self._rows))
+        if row == len(self._begins) - 1:
+            self._begins.append(self._begins[-1])
+        return row
 
 
 def _order(row: NDArray[Any], rows: int) -> Places:
