@@ -327,6 +327,46 @@ def test_what_would_go_with_a_message_is_told_without_reading_all_facts(tmp_path
         assert ("fact" in {record.kind for record in found.records}, read.call_count < 10) == (True, True)
 
 
+@pytest.mark.parametrize(
+    "forget", [lambda trip: trip.forget(["1"]), lambda trip: trip.forget(), lambda trip: trip.forget_fact("place")]
+)
+def test_facts_are_read_before_others_have_to_wait(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, forget: Callable[[Session], object]
+) -> None:
+    trip, begin, reads = chat(memory), memory.store.transaction, list[int]()
+    for n in range(30):
+        memory.user("ada").remember(f"thing {n}", "blue")
+    trip.add("user", "I live in Oslo.", id="1")
+    memory.drain()
+
+    @contextmanager
+    def counting(*scope: Scope) -> Iterator[None]:
+        with begin(*scope):
+            before = read.call_count
+            yield
+            reads.append(read.call_count - before)
+
+    monkeypatch.setattr(memory.store, "transaction", counting)
+    with patch("recollect.store.sqlite.records._record", Mock(wraps=_record)) as read:
+        forget(trip)
+    assert max(reads) < 20 < read.call_count
+    assert "place" not in {fact.key for fact in trip.facts()}
+
+
+def test_what_is_stated_while_facts_are_read_counts(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    def state(session: str, text: str) -> None:
+        memory.store.log.append(chat(memory, session).scope, [Message("user", text, id="1")])
+        Semantic(memory.store).catch_up(chat(memory, session).scope)
+
+    state("trip", "I live in Oslo.")
+    on_begin(monkeypatch, memory.store, lambda: state("work", "My name is Ada."))
+    chat(memory).forget(["1"])
+    assert [fact.value for fact in chat(memory).facts()] == ["Ada"]
+    on_begin(monkeypatch, memory.store, lambda: state("home", "Call me Bo."))
+    assert [fact.value for fact in Semantic(memory.store).erase(chat(memory).scope, "name")] == ["Ada", "Bo"]
+    assert chat(memory).facts() == []
+
+
 def test_ids_are_a_list(memory: Memory) -> None:
     chat(memory).add(Message("user", "hm", id="a"))
     with pytest.raises(ConfigError, match="list of ids"):

@@ -19,6 +19,7 @@ from recollect import (
     ToolResult,
     validate,
 )
+from recollect.errors import ContextOverflow
 from recollect.flow.fence import block, with_memory
 from recollect.history import Asking, Histories, History, Sent
 from tests.wrong import wrong
@@ -116,6 +117,30 @@ def test_an_answer_whose_question_is_erased_meanwhile_is_not_kept() -> None:
         chat.forget()
         asking.keep(Message("assistant", "In Oslo."))
         assert said(chat) == []
+
+
+def test_a_question_that_is_erased_meanwhile_is_not_kept_when_it_is_asked_again_with_less() -> None:
+    with Memory.open(":memory:", embedder=None) as memory:
+        chat = memory.session("trip", user="ada")
+        for n in range(40):
+            chat.add_turn(f"question {n} " + "word " * 20, "answer " + "word " * 20)
+        question = Message("user", "Where do I live?")
+        asking = Asking(History(chat, 4_000), [question], (), list)
+        first = asking.first()
+        chat.forget([chat.history(1)[0].id])
+        second = asking.after(ContextOverflow("too long", limit=3_000))
+        asking.keep(Message("assistant", "In Oslo."))
+        assert len(said(chat)) == 80
+        assert [lines[-1].message.text for lines in (first, second)] == ["Where do I live?"] * 2
+
+
+def test_a_question_of_which_nothing_is_kept_is_answered_all_the_same() -> None:
+    with Memory.open(":memory:", embedder=None) as memory:
+        chat = memory.session("trip", user="ada")
+        asking = Asking(History(chat, 2_000), [Message("system", "Greet the user.")], (), list)
+        asking.first()
+        asking.keep(Message("assistant", "Hello!"))
+        assert said(chat) == [("assistant", "Hello!")]
 
 
 def test_a_system_message_that_was_kept_amid_a_conversation_changes_no_history() -> None:

@@ -14,7 +14,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from recollect.arguments import check_budget, check_given
 from recollect.errors import BudgetTooSmall, ContextOverflow
@@ -53,6 +53,18 @@ class Sent:
     changed: bool = False
 
 
+class Asked(NamedTuple):
+    """What to send, and what is to be answered.
+
+    The answer `follows` the last kept message of what was given, named by its id; None if none of that is kept. `again`
+    says that all of it was known, and more was said since: its question is asked again.
+    """
+
+    sent: list[Sent]
+    follows: str | None
+    again: bool
+
+
 @dataclass(slots=True, eq=False)
 class History:
     """The history of one session, within `budget` tokens, or within the budget of the settings.
@@ -71,21 +83,31 @@ class History:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def prompt(
-        self, given: Sequence[Message], tools: Sequence[Mapping[str, Any]] = (), most: int | None = None
+        self,
+        given: Sequence[Message],
+        tools: Sequence[Mapping[str, Any]] = (),
+        most: int | None = None,
+        *,
+        keep: bool = True,
     ) -> list[Sent]:
-        """Keep what is new; returns what to send: the given system texts, what fits of the rest, and memory."""
-        return self.asked(given, tools, most)[0]
+        """Keep what is new; returns what to send: the given system texts, what fits of the rest, and memory.
+
+        With `keep=False` nothing is kept: what was kept before may have been erased since.
+        """
+        return self.asked(given, tools, most, keep=keep).sent
 
     def asked(
-        self, given: Sequence[Message], tools: Sequence[Mapping[str, Any]] = (), most: int | None = None
-    ) -> tuple[list[Sent], str | None]:
-        """As `prompt`; also returns the id of the last message given, which is to be answered.
-
-        None where this question is asked again: all was known, and more was said since.
-        """
+        self,
+        given: Sequence[Message],
+        tools: Sequence[Mapping[str, Any]] = (),
+        most: int | None = None,
+        *,
+        keep: bool = True,
+    ) -> Asked:
+        """As `prompt`; also returns what is to be answered."""
         with self._lock:
             system = [Sent(message, place) for place, message in enumerate(given) if message.role == "system"]
-            lines, again = self._lines(given)
+            lines, again = self._lines(given, keep)
             budget = most or self.budget or self.session.memory.settings.budget
             with beside([line.message for line in system], self._tokens, budget) as room:
                 kept = (entry.message for entry in self._log)
@@ -96,24 +118,24 @@ class History:
                     shown = self._fitted(lines, room, REPLY_TOKENS + count_tools(tools, self.session.memory.counter))
             known = {line.message.id: line for line in lines}
             there = {entry.message.id for entry in self._log}
-            last = next((line.message.id for line in reversed(lines) if line.message.id in there), "")
-            sent = [*system, *(_sent(message, known.get(message.id)) for message in shown)]
-            return sent, None if again else last
+            last = next((line.message.id for line in reversed(lines) if line.message.id in there), None)
+            return Asked([*system, *(_sent(message, known.get(message.id)) for message in shown)], last, again)
 
     def counted(self, sent: Sequence[Sent], tools: Sequence[Mapping[str, Any]]) -> int:
         """How many tokens a prompt takes together with its tools."""
         said = sum(self._tokens(line.message) for line in sent)
         return said + REPLY_TOKENS + count_tools(tools, self.session.memory.counter)
 
-    def _lines(self, given: Sequence[Message]) -> tuple[list[Sent], bool]:
-        """Keep what is new; returns the conversation under the ids of the log, and whether the question is asked again.
+    def _lines(self, given: Sequence[Message], keep: bool) -> tuple[list[Sent], bool]:
+        """Keep what is new; returns the conversation under the ids of the log, and whether it was answered before.
 
         The conversation is without system texts and without memory from earlier prompts.
         """
         said = spoken(given)
         self._refresh(len(said))
         found = compare([entry.message for entry in self._log], [message for _, message in said if says(message)])
-        kept = iter(zip(found.places, found.kept(self.session.add_many(found.new)), strict=True))
+        left_out = (message.replace(id=f"left out {n}") for n, message in enumerate(found.new))
+        kept = iter(zip(found.places, found.kept(self.session.add_many(found.new) if keep else left_out), strict=True))
         self._refresh(len(said))
         places, lines = list[int | None](), list[Sent]()
         for n, (place, message) in enumerate(said):  # a message that is not kept gets an id that no entry has
@@ -183,7 +205,7 @@ class Asking(Generic[R]):
     given: Sequence[Message]
     tools: Sequence[Mapping[str, Any]]
     made: Callable[[Sequence[Sent]], R]
-    _question: str | None = field(init=False)  # the id of what is answered; None where it had been asked before
+    _asked: Asked = field(init=False)
     _attempts: Attempts[Sent] = field(init=False)
 
     def ask(self, model: Callable[[R], T]) -> T:
@@ -207,10 +229,11 @@ class Asking(Generic[R]):
     def first(self) -> R:
         """Keep what is new; returns the first request to make."""
         history, given, tools = self.history, self.given, self.tools
-        sent, self._question = history.asked(given, tools)
+        self._asked = history.asked(given, tools)
+        sent = self._asked.sent
 
         def smaller(overflow: ContextOverflow, attempt: int) -> list[Sent]:
-            return history.prompt(given, tools, less(overflow, history.counted(sent, tools), attempt))
+            return history.prompt(given, tools, less(overflow, history.counted(sent, tools), attempt), keep=False)
 
         self._attempts = Attempts(sent, smaller, _bare)
         return self.made(sent)
@@ -225,10 +248,12 @@ class Asking(Generic[R]):
 
         The answer to a repeated question is kept only once the caller passes it back.
         """
-        if self._question:
-            add_answers(self.history.session, self._question, answers)
-        elif self._question is not None:
+        if self._asked.again:
+            return
+        if self._asked.follows is None:
             self.history.session.add_many(answers)
+        else:
+            add_answers(self.history.session, self._asked.follows, answers)
 
 
 @dataclass(slots=True, eq=False)

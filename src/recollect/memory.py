@@ -233,9 +233,10 @@ class Memory:
         again from those.
         """
         ids = _checked(scope, ids)
+        before = self.layers.semantic.before(scope)
         with span("delete_memory", scope) as note, self.store.transaction(scope):
             along = self._along(scope, ids or ())
-            spared, left = self.layers.semantic.spared(scope, ids, anew=True)
+            spared, left = self.layers.semantic.spared(scope, ids, before)
             erased = self.store.log.erase(scope, ids)
             note(records=erased.messages)
             more = sum(drop(self.store, session, records) for session, records in along.items())

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from recollect import BudgetTooSmall, ConfigError, InvalidTranscript, Memory, count_messages, estimate, parse, validate
 from recollect.adapters.openai_agents import RecollectSession
 from recollect.testing import AdapterSuite, Script, Talk
+from tests.adapters.erasing import Erasing
 from tests.adapters.openai_agents_sdk import AgentsTalk, agent_of, model_of
 from tests.wrong import wrong
 
@@ -303,6 +304,19 @@ class TestRuns:
         data = CallModelData(ModelInputData([*given, *step(1)], None), agent=Agent(name="x"), context=None)
         *_, asked, _, _, _ = run(session.fit_input(data)).input
         assert "Viktor" in asked["content"]
+
+    @pytest.mark.parametrize("calls", [0, 2])
+    def test_an_answer_whose_question_is_erased_meanwhile_is_not_kept(self, memory: Memory, calls: int) -> None:
+        session = RecollectSession(memory.session("trip", user="ada"), budget=2_000)
+        session.session.add_turn("Hello.", "Hi!")
+        script = Erasing(session.session)
+        agent, config = agent_of(script), RunConfig(call_model_input_filter=session.fit_input, tracing_disabled=True)
+        script.call_tools(calls)
+        run(Runner.run(agent, "Where do I live?", session=session, run_config=config))
+        assert (len(script.requests), session.session.history()) == (calls + 1, ())
+        assert "Where do I live?" in script.last
+        run(Runner.run(agent, "And now?", session=session, run_config=config))
+        assert [message.role for message in session.session.history()] == ["user", "assistant"]
 
     def test_calls_made_at_once_are_told_as_made_at_once(self, memory: Memory) -> None:
         script, session = Script(), RecollectSession(memory.session("trip", user="ada"), budget=2_000)

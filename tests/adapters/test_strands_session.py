@@ -14,6 +14,7 @@ from strands.agent.conversation_manager import SummarizingConversationManager as
 from strands.agent.conversation_manager.compression.pin_message import pin_message
 from strands.session import FileSessionManager
 from strands.types.exceptions import SessionException
+from strands.types.session import SessionMessage
 
 from recollect import Memory, Message, Scope, ToolCall, ToolResult, estimate, parse, validate
 from recollect.adapters.strands import (
@@ -25,8 +26,10 @@ from recollect.adapters.strands import (
     TokenBudgetConversationManager,
     with_memory,
 )
+from recollect.flow.fence import block
 from recollect.testing import Script
 from recollect.transfer import export_lines, import_lines
+from tests.adapters.erasing import Erasing
 from tests.adapters.strands_agents import WORDS, ScriptedModel, agent_of, assistant, tokens, tool_turn, user
 
 
@@ -245,6 +248,23 @@ class TestRestore:
             again(f"and {n}")
             assert validate(script.requests[-1], "bedrock") == []
         assert [m["content"][0]["text"] for m in again.messages][::2] == ["and 1", "and 2"]
+
+    @pytest.mark.parametrize("calls", [0, 2])
+    def test_an_answer_whose_question_is_erased_meanwhile_is_not_kept(self, memory: Memory, calls: int) -> None:
+        session = memory.session("trip", user="ada")
+        script = Erasing(session)
+        agent = agent_of(ScriptedModel(script), **with_memory(session, 2_000))
+        script.call_tools(calls)
+        agent("Where do I live?")
+        assert (len(script.requests), session.history()) == (calls + 1, ())
+        agent("And now?")
+        assert [message.role for message in session.history()] == ["user", "assistant"]
+
+    def test_what_is_said_after_words_that_are_not_kept_is(self, memory: Memory) -> None:
+        repository, fence = LogRepository(memory, user="ada"), block({})
+        for n, wire in enumerate([user(fence), assistant("Hello!")]):
+            repository.create_message("trip", "default", SessionMessage(wire, n))
+        assert [message.text for message in memory.session("trip", user="ada").history()] == ["Hello!"]
 
     def test_a_second_agent_has_a_session_of_its_own(self, memory: Memory) -> None:
         keeper = SessionLog(memory.session("trip", user="ada"))

@@ -18,7 +18,10 @@ from recollect.cli import main
 from recollect.cli.app import app
 from recollect.embed import models
 from recollect.layers import summary
+from recollect.store import Item, Progress
 from recollect.store import open as open_store
+from recollect.store.sqlite import keywords
+from recollect.store.sqlite.change import Change
 from recollect.store.values import MEND
 from recollect.types import Scope
 
@@ -64,6 +67,22 @@ def test_doctor_erases_what_is_damaged_but_messages(file: str) -> None:
     assert "the fact 'city' " in mended.stderr and "is damaged (ada): erased" in mended.stderr.replace("\n", " ")
     assert run(*asking).exit_code == 0
     assert len(json.loads(run("history", *asking[2:], "--json").stdout)) == 3
+
+
+def test_doctor_makes_the_index_anew_once_when_it_mends(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_store(file) as store:
+        store.index.put(ADA.owner, [Item("note", "n1", "fjord")])
+    with closing(apsw.Connection(file)) as db:
+        db.execute("UPDATE item SET body = CAST(replace(body, 'fjord', 'fjort') AS BLOB)")
+    made, rebuild = list[Change](), keywords.rebuild
+
+    def counting(change: Change, progress: Progress | None = None) -> int:
+        made.append(change)
+        return rebuild(change, progress)
+
+    monkeypatch.setattr(keywords, "rebuild", counting)
+    assert run("doctor", file, "--mend").exit_code == 0
+    assert len(made) == 1
 
 
 def test_doctor_says_which_session_has_a_message_that_was_changed(file: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ import pytest
 
 from recollect.errors import DiskFull, StoreError, StoreUnavailable
 from recollect.layers import background
-from recollect.layers.background import Background
-from recollect.store import Job
+from recollect.layers.background import Background, Learn
+from recollect.store import Job, Record, Store
 from recollect.store import open as open_store
 from recollect.telemetry import Telemetry
 from recollect.types import Scope
@@ -170,6 +171,46 @@ def test_a_job_that_outlives_its_lease_stays_with_its_worker(tmp_path: Path, mon
     working.stop()
     assert store.jobs.find(scope) == []
     store.close()
+
+
+def test_a_job_that_hangs_is_left_to_others_and_takes_effect_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(background, "LEASE", 0.3)
+    monkeypatch.setattr(background, "LONGEST", 0.5)
+    monkeypatch.setattr(background, "POLL_SECONDS", 0.05)
+    begun, over, scope = threading.Event(), threading.Event(), Scope("acme", "ada", "trip")
+
+    def learning(store: Store, before: Callable[[], object]) -> Learn:
+        def learn(job: Job) -> int:
+            before()
+            with store.transaction(scope):
+                store.records.put(scope, [Record("fact", "city", "Oslo")])
+                store.jobs.finish(job)
+            return 1
+
+        return learn
+
+    def hang() -> None:
+        begun.set()
+        over.wait(60)
+
+    with open_store(str(tmp_path / "memory.db")) as store, open_store(str(tmp_path / "memory.db")) as other:
+        store.jobs.enqueue(scope, [Job("work")])
+        with caplog.at_level(logging.WARNING, "recollect"):
+            hanging = Background(store, {"work": learning(store, hang)}, Telemetry())
+            assert begun.wait(30)
+            working = Background(other, {"work": learning(other, bool)}, Telemetry())
+            end = time.monotonic() + 60
+            while store.jobs.find(scope) or not caplog.messages:
+                assert time.monotonic() < end, "nobody else does it"
+                time.sleep(0.05)
+            over.set()
+            hanging.stop()
+            working.stop()
+        assert [record.value for record in store.records.find(scope)] == ["Oslo"]
+    (warning,) = caplog.messages
+    assert warning.startswith("the job 'work' has not ended in ")
 
 
 def test_the_job_of_a_process_that_was_killed_is_taken_up_within_about_a_minute() -> None:

@@ -237,6 +237,10 @@ def test_what_adapters_read_back_is_imported_by_an_admin_alone(memory: Memory, o
         jsonl = {"Content-Type": "application/jsonl"}
         refused = service.http.post("/import", content=lines, headers=signed(writer) | jsonl)
         assert (refused.status_code, "line 2" in refused.text) == (403, True)
+        assert "use a key that may administer" in refused.text
+        stats = service.http.get("/stats", headers=signed(writer)).json()
+        told = ("this key may not administer", "use a key that may administer")
+        assert (stats["detail"], stats["next"]) == told
         assert service.http.get("/export", params={"user": "ada"}, headers=signed(admin)).text == ""
         assert service.http.post("/import", content=lines, headers=signed(admin) | jsonl).status_code == 200
         assert '"a"' in service.http.get("/export", params={"user": "ada"}, headers=signed(admin)).text

@@ -58,6 +58,25 @@ def test_a_context_that_overflows_is_sent_again_smaller(
         assert 2 <= len(sizes) <= 4
 
 
+def test_a_question_that_is_erased_while_it_is_sent_again_is_not_kept_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    with overflowing(monkeypatch) as (proxy, provider):
+        chat = proxy.memory.session("trip", user="ada")
+
+        def counting(text: str) -> int:
+            provider.counter = estimate  # once, while the first request is looked at
+            chat.forget([one.id for one in chat.history(2) if one.text == "And now?"])
+            return estimate(text)
+
+        provider.counter = counting
+        edited: Any = [{"role": message.role, "content": message.text} for message in chat.history(60)]
+        edited[1]["content"] = "edited " * 60
+        client(proxy).chat.completions.create(
+            model="test-model", messages=[*edited, {"role": "user", "content": "And now?"}]
+        )
+        assert [asked.status for asked in provider.requests][:: len(provider.requests) - 1] == [400, 200]
+        assert {message.text for message in chat.history(4)}.isdisjoint({"And now?", "fits"})
+
+
 def test_a_limit_that_was_told_once_is_remembered_for_that_model(monkeypatch: pytest.MonkeyPatch) -> None:
     with overflowing(monkeypatch) as (proxy, provider):
         for question in ("And now?", "And then?"):

@@ -244,10 +244,18 @@ def test_every_list_is_paged_alike(service: Running) -> None:
 
 
 def test_a_page_after_what_is_gone_is_not_taken_for_the_end(service: Running) -> None:
-    for path in ("/facts", "/documents"):
-        refused = service.http.get(path, params={**ADA, "after": "gone"})
-        says = "the list has no 'gone' any more: read it from its start"
-        assert (refused.status_code, refused.json()["detail"]) == (404, says)
+    refused = service.http.get("/facts", params={**ADA, "after": "gone"})
+    says = "the list has no 'gone' any more: read it from its start"
+    assert (refused.status_code, refused.json()["detail"]) == (404, says)
+
+
+def test_documents_go_on_from_where_one_stood_that_is_gone(service: Running) -> None:
+    for number in range(5):
+        service.http.post("/documents", params=ADA, json={"name": f"{number}.md", "text": f"Tent {number}."})
+    first = service.http.get("/documents", params={**ADA, "limit": 2}).json()
+    service.http.delete("/documents", params={**ADA, "name": first["after"]})
+    rest = service.http.get("/documents", params={**ADA, "after": first["after"]}).json()
+    assert ([item["name"] for item in rest["items"]], rest["after"]) == (["2.md", "3.md", "4.md"], None)
 
 
 def test_jobs_can_be_seen_and_revived(service: Running) -> None:

@@ -165,8 +165,8 @@ def test_a_row_that_is_no_copy_is_reported_and_taken_out(place: Place) -> None:
         assert near(store) == ["east", "north"]
         (collection,) = client.list_collections()
         collection.add(ids=["999"], embeddings=[v(1, 0)], metadatas=[{"of": "others"}])
-        assert [finding.problem for finding in store.check()] == ["1 vectors of model 'm' differ in Chroma"]
-        store.reindex()
+        assert [finding.problem for finding in store.check()] == ["vectors of model 'm' that differ in Chroma: 1"]
+        assert store.mend() == 0
         assert store.check() == []
 
 

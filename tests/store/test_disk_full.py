@@ -124,6 +124,8 @@ def test_a_disk_that_says_it_is_full(tmp_path: Path) -> None:
         disk.full = True
         with pytest.raises(DiskFull):
             store.log.append(TRIP, [Message("user", "word " * 2_000, "too much")])
+        with pytest.raises(DiskFull, match=r"free some space \(erasing takes some, too\)"):
+            store.log.erase(TRIP)
         assert [entry.message.id for entry in store.log.read(TRIP)] == ["0"]
         disk.full = False
         store.log.append(TRIP, [Message("user", "room again", "after")])

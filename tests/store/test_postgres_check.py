@@ -14,6 +14,7 @@ from recollect.store import Filter, Item, Job, Record
 from recollect.store.postgres import PostgresStore
 from recollect.store.values import MEND
 from recollect.testing.stores.base import ADA, found, said, v
+from recollect.types import Scope
 from tests.postgres import Databases, running
 
 _FILES = """SELECT pg_relation_filepath(CASE name WHEN 'recollect.vectors' THEN reltoastrelid ELSE oid END)
@@ -42,7 +43,7 @@ def fill(store: PostgresStore) -> None:
     store.log.erase(ADA, ["m3"])
     store.index.put(ADA, [Item("note", "n", "zebra", NOON, "user", {"of": "zoo"}, ("m1",))])
     store.index.embed(ADA, "note", "model", {"n": v(*range(1, 3_001))})
-    store.records.put(ADA, [Record("fact", "animal", "zebra", sources=("m1",), valid_from=NOON)])
+    store.records.put(ADA, [Record("fact", "animal", "zebra", sources=("m1",), valid_from=NOON, id="f1")])
 
 
 def change(url: str, statement: str) -> None:
@@ -79,23 +80,32 @@ def test_damage_is_reported(store: PostgresStore, url: str, damage: str, part: s
 
 
 @pytest.mark.parametrize(
-    ("damage", "part", "where"),
+    ("damage", "part", "what"),
     [
-        ("records SET body = '{'", "records", "records"),
-        ("records SET valid_to = 1", "records", "records"),
-        ("items SET body = '{' WHERE kind = 'note'", "index", "items"),
-        ("jobs SET payload = '{'", "jobs", "jobs"),
+        ("records SET body = '{'", "records", "the fact 'animal' (record 'f1')"),
+        ("records SET valid_to = 1", "records", "the fact 'animal' (record 'f1')"),
+        ("records SET body = '{', names = '{'", "records", "the fact 'animal' (record 'f1')"),
+        ("items SET body = '{' WHERE kind = 'note'", "index", "the note 'n'"),
+        ("jobs SET payload = '{'", "jobs", "the job at position "),
     ],
 )
 def test_what_was_derived_and_is_damaged_can_be_erased(
-    store: PostgresStore, url: str, damage: str, part: str, where: str
+    store: PostgresStore, url: str, damage: str, part: str, what: str
 ) -> None:
     change(url, f"UPDATE recollect.{damage}")
-    ((problem, fix),) = [(one.problem, one.fix) for one in store.check() if one.part == part]
-    assert fix == MEND and where in problem
+    (damaged,) = [one for one in store.check() if one.part == part]
+    assert (damaged.scope, damaged.fix) == (ADA, MEND) and damaged.problem.startswith(what)
     assert (store.mend(), store.mend()) == (1, 0)
     assert store.check() == []
     assert [entry.message.id for entry in store.log.read(ADA)] == ["m1", "m2"]
+
+
+def test_whose_is_damaged_is_said_of_ids_of_any_length(store: PostgresStore, url: str) -> None:
+    long = Scope(ADA.tenant, "u" * 999)
+    store.records.put(long, [Record("fact", "k" * 999, "zebra", id="long")])
+    change(url, "UPDATE recollect.records SET body = '{' WHERE id = 'long'")
+    (damaged,) = store.check()
+    assert (damaged.scope, damaged.problem) == (long, f"the fact '{'k' * 999}' (record 'long') is damaged")
 
 
 @pytest.mark.parametrize("kind", ["message", "note"])

@@ -72,7 +72,7 @@ def test_check_counts_the_words_that_are_wrong(path: Path, damage: tuple[str, ..
         assert found(store, ADA, "oslo")
     with_raw(path, *damage)
     with SqliteStore(path) as store:
-        wrong = f"{lacking} words are missing from the keyword index, {extra} are too many"
+        wrong = f"words missing from the keyword index: {lacking}, too many: {extra}"
         assert [finding.problem for finding in store.check()] == [wrong]
 
 

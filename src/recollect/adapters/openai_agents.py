@@ -22,7 +22,7 @@ from recollect.flow.room import beside, fitted
 from recollect.flow.turns import last_asked, steps
 from recollect.flow.window import Window
 from recollect.layers.working import fit
-from recollect.session import Session
+from recollect.session import Session, add_answers
 from recollect.tokens import REPLY_TOKENS, count_message
 from recollect.types import Message
 
@@ -74,9 +74,14 @@ class RecollectSession(SessionABC):
         return list(self._expected)
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Keep these items; what was delivered before is kept once."""
-        new, asked = await done(self._add, items)
-        self._expected, self._asked, self._count = [*self._expected, *items], asked or self._asked, self._count + new
+        """Keep these items; what was delivered before is kept once, and no answer whose question was erased since."""
+        if added := await done(self._add, items):
+            new, asked = added
+            self._expected, self._asked, self._count = (
+                [*self._expected, *items],
+                asked or self._asked,
+                self._count + new,
+            )
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Erase the newest item, and return it; None where there is none."""
@@ -113,20 +118,25 @@ class RecollectSession(SessionABC):
         except BudgetTooSmall:
             return self.session.context(NEXT, self.budget).conversation[:-1]
 
-    def _add(self, items: Sequence[TResponseInputItem]) -> tuple[int, Message | None]:
-        """Keep what is new; returns how many messages that is, and the last question."""
-        messages = parse(items, SHAPE)
-        kept = self.session.add_many(messages[self._delivered(items, messages) :]) if messages else ()
-        return len(kept), last_asked(messages)
+    def _add(self, items: Sequence[TResponseInputItem]) -> tuple[int, Message | None] | None:
+        """Keep what is new; returns how many messages that is, and the last question. None where that was erased."""
+        asked, messages = self._asked, parse(items, SHAPE)
+        known = self._delivered(items, messages) if messages else ()
+        new = messages[len(known) :]
+        if asked is None or not new or last_asked(messages):
+            kept = self.session.add_many(new)
+        elif not (kept := add_answers(self.session, asked.id, new)):
+            return None
+        return len(kept), last_asked([*known, *kept])
 
-    def _delivered(self, items: Sequence[TResponseInputItem], messages: Sequence[Message]) -> int:
-        """How many of these the log ends with already: known by an id, or a question that is still unanswered."""
+    def _delivered(self, items: Sequence[TResponseInputItem], messages: Sequence[Message]) -> Sequence[Message]:
+        """Those of these that the log ends with already: known by an id, or a question that is still unanswered."""
         kept = self.session.history(len(messages))
         for size in range(min(len(kept), len(messages)), 0, -1):
             same = all(_said(one) == _said(other) for one, other in zip(kept[-size:], messages[:size], strict=True))
             if same and (any(map(_has_id, items[:size])) or all(m.role == "user" for m in messages[:size])):
-                return size
-        return 0
+                return kept[-size:]
+        return ()
 
     def _pop(self) -> TResponseInputItem | None:
         newest = self.session.history(1)
@@ -155,7 +165,7 @@ class RecollectSession(SessionABC):
         if items[:known] != self._expected:
             return None
         messages = parse(items[known:], SHAPE)
-        return messages and messages[self._delivered(items[known:], messages) :]
+        return messages and messages[len(self._delivered(items[known:], messages)) :]
 
     def _memory(self, messages: Sequence[Message], room: int) -> str:
         """What memory has for the last question; for the given one if that is not kept, or the kept one too long."""

@@ -171,9 +171,8 @@ def doctor(
 
 def _mend(store: Store) -> None:
     gone = [finding for finding in store.check() if finding.fix == MEND]
-    store.mend()
     with bar("Indexing") as progress:
-        store.reindex(progress)
+        store.mend(progress)
     for finding in gone:
         place = _place(finding)
         note(f"{finding.problem}{place and f' ({place})'}: erased")

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Final, TypeAlias
 
 from recollect.errors import Conflict, DiskFull, ModelError, RecollectError, StoreUnavailable
@@ -21,11 +21,17 @@ from recollect.traces import span
 log = logging.getLogger("recollect")
 
 LEASE: Final = 60.0
-"""Seconds that a job belongs to its worker; renewed while the job runs, so that only a killed process's runs out."""
+"""Seconds that a job belongs to its worker; renewed while the job runs, so that a killed process's runs out."""
+LONGEST: Final = 1_800.0
+"""Seconds for which a job's lease is renewed. Whatever runs for longer hangs: a model is asked for minutes at most."""
 POLL_SECONDS: Final = 2.0
 """How often the thread looks for work that another process left."""
 PAUSE_SECONDS: Final = 0.05
 """How long new work waits: the request that brought it finishes first, and may bring more."""
+HANGS: Final = (
+    "the job %r has not ended in %g minutes and is left to other processes: restart this one, which learns nothing more"
+    " until the job ends"
+)
 
 Learn: TypeAlias = Callable[[Job], int]
 """Does a job and marks it finished, both in one transaction; returns how many things were learned."""
@@ -48,7 +54,7 @@ class Background:
     _stop: threading.Event = field(default_factory=threading.Event)
     _is_away: bool = False
     _failed: tuple[Job, str] | None = None
-    _at_hand: Job | None = None
+    _at_hand: tuple[Job, float] | None = None  # and since when
     _ended: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread = field(init=False)
     _renewing: threading.Thread = field(init=False)
@@ -77,7 +83,7 @@ class Background:
         with self._busy:
             self._tell_failed()
             while not self._stop.is_set() and (job := self._claim() or (self.refill() and self._claim())):
-                self._at_hand = job
+                self._at_hand = job, monotonic()
                 try:
                     learned += self._do(job)
                 finally:
@@ -91,11 +97,18 @@ class Background:
         return next(iter(self.store.jobs.claim(tuple(self.learners), worker=self.worker, lease=LEASE)), None)
 
     def _renew(self) -> None:
-        """Renew the lease of the job at hand as long as it runs; one that was lost is noticed when the job ends."""
+        """Renew the lease of the job at hand until it seems to hang; one that was lost is noticed when the job ends."""
+        hanging = None
         while not self._ended.wait(LEASE / 3):
-            if job := self._at_hand:
+            if (at_hand := self._at_hand) is None or at_hand is hanging:
+                continue
+            job, since = at_hand
+            if monotonic() - since < LONGEST:
                 with suppress(RecollectError):
                     self.store.jobs.renew(job, LEASE)
+            else:
+                hanging = at_hand
+                log.warning(HANGS, job.kind, LONGEST / 60)
 
     def _do(self, job: Job) -> int:
         started = perf_counter()

@@ -142,27 +142,18 @@ class Semantic:
 
     def erase(self, user: Scope, key: str) -> list[Fact]:
         """Erase what `under` returns for good, and return it. What it had ended stays ended. Raises NotFound."""
-        user = user.owner
+        stated = self._anew(user := user.owner)
+        told, loose = _telling(stated, user, key)
         with self.store.transaction(user):
-            stated = self._anew(user)
-            gone = _under(stated, key)
-            names = {fact.value.casefold() for fact in gone if fact.key == key and is_someone(key)}
-            called = tuple(f"{CALLED}:{name}:" for name in names)
-            own = stated.voices.own(stated.statements)
-            told = Knowing().telling(own, _keys(key), called)
-            if not told:
-                hint = similar(key, {one.key for one in own}, "list the facts to see their keys")
-                raise NotFound(f"nothing was ever known about {user.user} under {key!r}: {hint}; nothing was erased")
-            others = {one.id for one in stated.statements if one.key in _keys(key)}.difference(one.id for one in own)
-            told |= {id: [] for id in others}  # they would count once the messages of all others there are erased
-            found = self.store.records.get(user, list(told))
-            loose = self.store.records.get(user, _would_mean_another(own, told))
-            self.store.records.delete(user, [*told, *(one.id for one in loose)])
-            ends = [_end(one, fact) for one in found for fact in told[one.id]]
-            self.store.records.put(user, [*ends, *(_set_apart(one) for one in loose)])
+            if (now := self._still(stated, user)) is not stated:
+                told, loose = _telling(stated := now, user, key)
+            said, apart = self.store.records.get(user, list(told)), self.store.records.get(user, loose)
+            self.store.records.delete(user, [*told, *loose])
+            ends = [_end(one, fact) for one in said for fact in told[one.id]]
+            self.store.records.put(user, [*ends, *(_set_apart(one) for one in apart)])
             self.store.log.erase(user, [])
         self.forget(user)
-        return gone
+        return _under(stated, key)
 
     def restore(self, user: Scope, fact: Record) -> bool:
         """Keep a fact of another store; returns whether it is new here. Raises InvalidTranscript if it is malformed."""
@@ -189,17 +180,22 @@ class Semantic:
             self.hits, self.misses = self.hits + (not fresh), self.misses + fresh
         return list(_candidates(kept.told(question, at, until, self.most), kept.known_at(until).rests))
 
+    def before(self, scope: Scope) -> Stated:
+        """What `spared` needs to know, read before its transaction: where much was stated, that takes a second."""
+        return Stated() if scope.session is None else self._anew(scope.owner)
+
     def spared(
-        self, scope: Scope, ids: Sequence[str] | None, *, anew: bool = False
+        self, scope: Scope, ids: Sequence[str] | None, before: Stated | None = None
     ) -> tuple[list[Record], list[Record]]:
         """The facts to put back after erasing messages, and those that must go too although they cite none of them.
 
         Put back are those from other sessions, which may use the same ids. With a whole session go those whose messages
-        retention has erased. A transaction must have all facts read `anew`.
+        retention has erased. A transaction passes what it read `before`; if more was stated since, all is read again.
         """
         if scope.session is None:
             return [], []
-        statements = (self._anew if anew else self._stated)(scope.owner).statements
+        stated = self._stated(scope.owner) if before is None else self._still(before, scope.owner)
+        statements = stated.statements
         cited = {id for one in statements if one.session != scope.session for id in one.sources}
         named = cited if ids is None else cited.intersection(ids)
         erased = {entry.message.id for entry in self.store.log.get(scope, sorted(named))}
@@ -275,10 +271,14 @@ class Semantic:
         return kept
 
     def _anew(self, user: Scope) -> Stated:
-        """What a user stated, for a transaction: whoever brings the cached ones up to date may wait for that to end."""
+        """What a user stated, read without waiting for whoever brings the cached ones up to date."""
         stated = Stated()
         self._take(stated, user)
         return stated
+
+    def _still(self, before: Stated, user: Scope) -> Stated:
+        """What a user stated, for a transaction: what was read before it, if that is still all."""
+        return before if self._holds_all(before, user) else self._anew(user)
 
     def _holds_all(self, kept: Stated, user: Scope) -> bool:
         """Whether what is cached is everything that the store has about a user."""
@@ -355,6 +355,22 @@ def _keys(key: str) -> tuple[str, ...]:
 
 def _under(stated: Stated, key: str) -> list[Fact]:
     return [fact for one in _keys(key) for fact in stated.known.of(one)]
+
+
+def _telling(stated: Stated, user: Scope, key: str) -> tuple[dict[str, list[Fact]], list[str]]:
+    """The ids of the statements that say what is known under a key, each with the facts it ended; NotFound if none.
+
+    Also those of the statements that would then be about someone else.
+    """
+    names = {fact.value.casefold() for fact in _under(stated, key) if fact.key == key and is_someone(key)}
+    own = stated.voices.own(stated.statements)
+    told = Knowing().telling(own, _keys(key), tuple(f"{CALLED}:{name}:" for name in names))
+    if not told:
+        hint = similar(key, {one.key for one in own}, "list the facts to see their keys")
+        raise NotFound(f"nothing was ever known about {user.user} under {key!r}: {hint}; nothing was erased")
+    others = {one.id for one in stated.statements if one.key in _keys(key)}.difference(one.id for one in own)
+    told |= {id: [] for id in others}  # they would count once the messages of all others there are erased
+    return told, _would_mean_another(own, told)
 
 
 def _would_mean_another(statements: Sequence[Statement], but: Collection[str]) -> list[str]:

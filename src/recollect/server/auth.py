@@ -45,6 +45,11 @@ class Key:
         return what in self.may or "admin" in self.may
 
 
+def said(right: str) -> str:
+    """What a right lets a caller do, as a word for a sentence."""
+    return "administer" if right == "admin" else right
+
+
 ANYONE: Final = Key("anyone")
 """The caller of a service that has no keys."""
 

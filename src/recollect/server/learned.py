@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic.json_schema import SkipJsonSchema
@@ -26,7 +26,6 @@ from recollect.server.service import ErasedUser, ReadSession, ReadUser, WrittenS
 from recollect.session import Session
 from recollect.user import User
 
-T = TypeVar("T")
 After = Annotated[Id | SkipJsonSchema[None], Query()]
 FILE: Final[dict[str, Any]] = {
     "parameters": [
@@ -77,17 +76,13 @@ async def list_facts(
 ) -> Response:
     """What the user said of themselves, now or as known at an earlier time, oldest first; what comes `after` a key."""
     found = await served(request).run(chat.facts, as_of)
-    page, next = _page(found, [fact.key for fact in found], after, limit)
-    return tagged(request, {"items": [*map(_labelled, page)], "after": next})
-
-
-def _page(found: Sequence[T], names: Sequence[str], after: str | None, limit: int) -> tuple[Sequence[T], str | None]:
-    """The items after the one of that name, and what to name for those after them; NotFound where it is gone."""
-    if after is not None and after not in names:
+    keys = [fact.key for fact in found]
+    if after is not None and after not in keys:
         raise NotFound(f"the list has no {after!r} any more: read it from its start")
-    start = 0 if after is None else names.index(after) + 1
+    start = 0 if after is None else keys.index(after) + 1
     end = start + limit
-    return found[start:end], names[end - 1] if end < len(names) else None
+    page = [*map(_labelled, found[start:end])]
+    return tagged(request, {"items": page, "after": keys[end - 1] if end < len(keys) else None})
 
 
 @routes.get("/facts/history", operation_id="factHistory", response_model=shown.Facts)
@@ -135,10 +130,11 @@ async def summary(request: Request, chat: ReadSession) -> Response:
 async def list_documents(
     request: Request, chat: ReadUser, limit: Annotated[given.Limit, Query()] = 50, after: After = None
 ) -> Response:
-    """The user's documents by name; those `after` one."""
+    """The user's documents by name; those `after` one, though it may be gone by now."""
     found = await served(request).run(chat.documents.list)
-    page, next = _page(found, [document.name for document in found], after, limit)
-    return tagged(request, {"items": page, "after": next})
+    start = 0 if after is None else bisect_right(found, after, key=lambda document: document.name)
+    end = start + limit
+    return tagged(request, {"items": found[start:end], "after": found[end - 1].name if end < len(found) else None})
 
 
 @routes.post("/documents", operation_id="addDocument", status_code=201, response_model=shown.ShownDocument)

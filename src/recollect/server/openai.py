@@ -218,7 +218,7 @@ class Turn:
         system = [message for message in self.sent if message.role == "system"]
         tools = self.body.get("tools") or ()
         if kept.changed:
-            shown = [line.message for line in History(chat, budget).prompt(self.sent, tools)]
+            shown = [line.message for line in History(chat, budget).prompt(self.sent, tools, keep=False)]
             return shown, sum(count_message(m, chat.memory.counter) for m in shown)
         with beside(system, partial(count_message, count=chat.memory.counter), budget) as left:
             if kept.last and kept.last.role == "user":

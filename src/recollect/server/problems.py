@@ -43,7 +43,7 @@ KNOWN: Final[dict[type[Exception], Known]] = {
         "do what the detail asks for on the server (a restart reopens the store), or try again in a moment;"
         " messages with ids or an Idempotency-Key are kept only once",
     ),
-    errors.DiskFull: Known(507, "nothing was written: make room on the server and try again"),
+    errors.DiskFull: Known(507, "nothing was written: make room on the server (erasing takes some, too) and try again"),
     errors.Conflict: Known(
         409,
         "read what is kept, then preview again, or give a changed message a new id or a new Idempotency-Key",

@@ -21,7 +21,7 @@ from recollect.http import loopback
 from recollect.llm import ChatModel
 from recollect.memory import Memory
 from recollect.recent import Recent
-from recollect.server.auth import ANYONE, Key, Ring, from_here
+from recollect.server.auth import ANYONE, Key, Ring, from_here, said
 from recollect.server.given import Id
 from recollect.server.limits import Rate, Streams
 from recollect.server.options import Options
@@ -112,7 +112,8 @@ class Rights(SecurityBase):
         key = await caller(request)
         for what in needed.scopes:
             if not key.allows(what):
-                raise Refused(403, f"this key may not {what}", f"use a key that may {' and '.join(needed.scopes)}")
+                may = " and ".join(map(said, needed.scopes))
+                raise Refused(403, f"this key may not {said(what)}", f"use a key that may {may}")
         return key
 
 

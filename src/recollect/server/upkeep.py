@@ -77,7 +77,7 @@ def _take(memory: Memory, page: list[bytes], key: Key, first: int) -> Counter[st
     for number, line in enumerate(page, first):
         if line.strip() and _kind(line, f"line {number}") in OTHERS and not key.allows("admin"):
             detail = f"line {number} holds what an adapter keeps, and this key may not administer"
-            raise Refused(403, detail, "leave it out, or use a key that may admin")
+            raise Refused(403, detail, "leave it out, or use a key that may administer")
     return import_lines(memory, page, key.tenant, first)
 
 

@@ -280,10 +280,10 @@ class Store(Protocol):
     def check(self) -> list[Finding]:
         """What is wrong with the engine, the file, the schema, the log and the index; empty if nothing is."""
 
-    def mend(self) -> int:
-        """Erase what is damaged of all that was derived from messages; returns how much was. Messages are not touched.
+    def mend(self, progress: Progress | None = None) -> int:
+        """Erase what is damaged of all that was derived from messages, then `reindex`; returns how much was erased.
 
-        To be followed by `reindex`. What is erased may be made anew: documents can be added, vectors embedded again.
+        Messages are not touched. What is erased may be made anew: documents can be added, vectors embedded again.
         """
 
     def reindex(self, progress: Progress | None = None) -> int:

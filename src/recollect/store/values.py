@@ -297,6 +297,13 @@ class Finding:
     fix: str = ""
 
 
+class Damaged(NamedTuple):
+    """A row that can't be trusted: its number, and what to say about it."""
+
+    number: int
+    finding: Finding
+
+
 def item_of(message: Message, scope: Scope, position: int) -> Item:
     """The index item of a message."""
     return Item(

@@ -18,13 +18,15 @@ from recollect.adapters.strands.memory import SessionMemory
 from recollect.flow.render import render
 from recollect.frozen import thaw
 from recollect.memory import Memory
-from recollect.session import Session
+from recollect.recent import Recent
+from recollect.session import Session, add_answers
 from recollect.store import Entry, Record
 from recollect.store.codec import id_of
 from recollect.types import Message, local_now
 
 KIND: Final = "strands"
 DEFAULT_AGENT: Final = "default"
+KEPT_QUESTIONS: Final = 256
 
 
 class SessionLog(RepositorySessionManager):
@@ -59,6 +61,7 @@ class LogRepository(SessionRepository):
 
     def __init__(self, memory: Memory, *, user: str, tenant: str = "default") -> None:
         self.memory, self.user, self.tenant = memory, user, tenant
+        self._asked = Recent[str | None, str | None](KEPT_QUESTIONS)  # the id of the last question, by session
 
     def create_session(self, session: SdkSession, **kwargs: Any) -> SdkSession:
         """Keep a session, and return it."""
@@ -97,8 +100,16 @@ class LogRepository(SessionRepository):
         self.create_agent(session_id, session_agent)
 
     def create_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any) -> None:
-        """Keep a message; one that was delivered before is kept once."""
-        self._session(session_id, agent_id).add(_read(session_message))
+        """Keep a message, once, and no answer whose question was erased while the model thought."""
+        session, message = self._session(session_id, agent_id), _read(session_message)
+        asked = self._asked.get(session.scope.session)
+        if message.role == "user":
+            kept = session.add_many([message])
+            self._asked[session.scope.session] = kept[0].id if kept else None
+        elif asked:
+            add_answers(session, asked, [message])
+        else:
+            session.add(message)
 
     def read_message(self, session_id: str, agent_id: str, message_id: int, **kwargs: Any) -> SessionMessage | None:
         """The message of that number, counted from 0, or None."""

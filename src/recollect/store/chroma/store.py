@@ -256,7 +256,7 @@ class ChromaStore:
     def _differences(self) -> Iterator[Finding]:
         try:
             for tenant, model, count in self._copies.differences():
-                problem = f"{count} vectors of model {model!r} differ in Chroma"
+                problem = f"vectors of model {model!r} that differ in Chroma: {count}"
                 yield Finding("index", problem, Scope(tenant), fix="run reindex")
         except StoreError:
             raise
@@ -266,13 +266,14 @@ class ChromaStore:
     def reindex(self, progress: Progress | None = None) -> int:
         """See `Store.reindex`; also makes every copy in Chroma equal to the store."""
         found = self._base.reindex(progress)
-        self._copies.doubt()
-        self._after.do(None, self._copies.compare_all)
+        self._make_equal()
         return found
 
-    def mend(self) -> int:
-        """See `Store.mend`; copies in Chroma are made equal by `reindex`."""
-        return self._base.mend()
+    def mend(self, progress: Progress | None = None) -> int:
+        """See `Store.mend`; also makes every copy in Chroma equal to the store."""
+        gone = self._base.mend(progress)
+        self._make_equal()
+        return gone
 
     def backup(self, path: str | Path) -> None:
         """See `Store.backup`; it has the vectors, so the copies in Chroma are left out."""
@@ -280,6 +281,9 @@ class ChromaStore:
 
     def restore(self, path: str | Path) -> None:
         self._base.restore(path)
+        self._make_equal()
+
+    def _make_equal(self) -> None:
         self._copies.doubt()
         self._after.do(None, self._copies.compare_all)
 

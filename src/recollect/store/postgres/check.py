@@ -11,7 +11,7 @@ from recollect.errors import StoreError, StoreUnavailable
 from recollect.store import codec
 from recollect.store.postgres.chain import verified
 from recollect.store.postgres.connection import Connection
-from recollect.store.postgres.damage import LOOKS, Look, damaged
+from recollect.store.postgres.damage import LOOKS, Look
 from recollect.store.postgres.database import Database
 from recollect.store.postgres.items import shown
 from recollect.store.postgres.keys import key
@@ -111,7 +111,7 @@ def _log(database: Database, tenant: str) -> list[Finding]:
 
 
 def _damaged(database: Database, tenant: str, look: Look) -> list[Finding]:
-    return database.read(tenant, lambda db: list(damaged(db, tenant, look)), at_a_moment=True)
+    return database.read(tenant, lambda db: [row.finding for row in look.damaged(db, tenant)], at_a_moment=True)
 
 
 def _index(database: Database, tenant: str) -> Iterator[Finding]:

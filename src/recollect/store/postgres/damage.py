@@ -12,9 +12,9 @@ from recollect.store.postgres import jobs, records
 from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.database import Database
 from recollect.store.postgres.items import COLUMNS, SOURCE, item_from
-from recollect.store.postgres.keys import key
+from recollect.store.postgres.keys import key, told
 from recollect.store.postgres.reindex import tenants
-from recollect.store.values import MEND, MESSAGE, Finding
+from recollect.store.values import MEND, MESSAGE, Damaged, Finding
 from recollect.types import Scope
 
 _OWN: Final = "items.tenant = %s AND items.kind <> %s AND items.position > %s ORDER BY items.position LIMIT 500"
@@ -23,18 +23,12 @@ _REMOVE: Final = "DELETE FROM recollect.<table> WHERE tenant = %s AND <number> =
 
 
 class Look(NamedTuple):
-    """A table and what numbers its rows: the part it belongs to, and how to find the numbers of damaged rows."""
+    """A table and what numbers its rows: the part it belongs to, and how to find a tenant's damaged rows."""
 
     part: Literal["records", "index", "jobs"]
     table: str
     number: str
-    damaged: Callable[[Connection, str], list[int]]
-
-
-def damaged(db: Connection, tenant: str, look: Look) -> Iterator[Finding]:
-    """What is damaged in a table of the tenant."""
-    for number in look.damaged(db, tenant):
-        yield Finding(look.part, f"row {number} of {look.table} is damaged", Scope(tenant), fix=MEND)
+    damaged: Callable[[Connection, str], Iterator[Damaged]]
 
 
 def mend(database: Database) -> int:
@@ -46,20 +40,21 @@ def _mend(db: Connection, tenant: str) -> int:
     gone = 0
     for look in LOOKS:
         query = _REMOVE.replace("<table>", look.table).replace("<number>", look.number)
-        gone += len(db.ask(query, (key(tenant), look.damaged(db, tenant))))
+        gone += len(db.ask(query, (key(tenant), [row.number for row in look.damaged(db, tenant)])))
     return gone
 
 
-def _items(db: Connection, tenant: str) -> list[int]:
-    found, after = list[int](), 0
+def _items(db: Connection, tenant: str) -> Iterator[Damaged]:
+    after = 0
     while page := db.ask(_ITEMS, (key(tenant), MESSAGE, after)):
         after = page[-1][4]
         for row in page:
             try:
                 item_from(tenant, row)
             except (StoreError, *codec.DAMAGE):
-                found.append(row[4])
-    return found
+                *ids, position, full = row[:6]
+                scope, (kind, id) = told(full, tenant, *ids)
+                yield Damaged(position, Finding("index", f"the {kind} {id!r} is damaged", scope, fix=MEND))
 
 
 LOOKS: Final = (

@@ -11,8 +11,8 @@ from recollect.errors import StoreError
 from recollect.store import codec, queue
 from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.database import Database
-from recollect.store.postgres.keys import inside, key, keys, named, names, place
-from recollect.store.values import Job, JobState
+from recollect.store.postgres.keys import inside, key, keys, named, names, place, told
+from recollect.store.values import MEND, Damaged, Finding, Job, JobState
 from recollect.types import Scope
 
 _ROW: Final = "tenant, owner, session, kind, key, names, id, state, attempts, worker, due, error, payload"
@@ -82,11 +82,14 @@ class PostgresJobs:
         return self._database.write(scope, lambda db: queue.revive(_Rows(db, now), _inside(db, scope, "dead", None)))
 
 
-def damaged(db: Connection, tenant: str) -> list[int]:
-    """The positions of the tenant's jobs that can't be read."""
+def damaged(db: Connection, tenant: str) -> Iterator[Damaged]:
+    """The tenant's jobs that can't be read."""
     condition, known = inside(Scope(tenant), "jobs")
-    rows = db.ask(" ".join((_COLUMNS, condition, "ORDER BY id")), known)
-    return [row[6] for row in rows if not _is_whole(row)]
+    for row in db.ask(" ".join((_COLUMNS, condition, "ORDER BY id")), known):
+        if not _is_whole(row):
+            *ids, full, id = row[:7]
+            scope, _ = told(full, *ids)
+            yield Damaged(id, Finding("jobs", f"the job at position {id} is damaged", scope, fix=MEND))
 
 
 def _is_whole(row: Sequence[Any]) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from hashlib import blake2b, sha256
 from typing import Any, Final, NamedTuple
 
+from recollect.errors import StoreError
 from recollect.recent import remembered
 from recollect.store import checks, codec
 from recollect.types import Scope
@@ -58,6 +59,15 @@ def place(scope: Scope) -> Place:
 def named(tenant: str, user: str | None, session: str | None) -> Scope:
     """The scope of a row, from its names."""
     return Scope(tenant, user or None, session or None)
+
+
+def told(full: bytes | None, *row: str) -> tuple[Scope, list[str]]:
+    """Whose a row is, and its other ids, from its names and keys; where its names are damaged, by the keys alone."""
+    try:
+        tenant, owner, session, *ids = codec.from_bytes(full) if full else row
+        return named(tenant, owner, session), ids
+    except (StoreError, *codec.DAMAGE):
+        return named(*row[:3]), [*row[3:]]
 
 
 def inside(scope: Scope, table: str, exact: bool = False) -> tuple[str, dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -11,8 +11,8 @@ from recollect.errors import StoreError
 from recollect.store import checks, codec, rules
 from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.database import Database
-from recollect.store.postgres.keys import inside, key, keys, known_key, named, names, place
-from recollect.store.values import Record, aware
+from recollect.store.postgres.keys import inside, key, keys, known_key, named, names, place, told
+from recollect.store.values import MEND, Damaged, Finding, Record, aware
 from recollect.types import Scope
 
 _COLUMNS: Final = (
@@ -103,13 +103,15 @@ class PostgresRecords:
         return [_record(scope, row) for row in self._database.find(scope.tenant, query, known)]
 
 
-def damaged(db: Connection, tenant: str) -> list[int]:
-    """The positions of the tenant's records that can't be read, or are found by what they do not say."""
-    found, after = list[int](), 0
+def damaged(db: Connection, tenant: str) -> Iterator[Damaged]:
+    """The tenant's records that can't be read, or are found by what they do not say."""
+    after = 0
     while page := db.ask(_PAGE, (key(tenant), after)):
         after = page[-1][6]
-        found += [row[6] for row in page if not _is_whole(tenant, *row)]
-    return found
+        for *ids, full, position in (row[:7] for row in page if not _is_whole(tenant, *row)):
+            scope, (id, kind, about) = told(full, tenant, *ids)
+            problem = f"the {kind} {about!r} (record {id!r}) is damaged"
+            yield Damaged(position, Finding("records", problem, scope, fix=MEND))
 
 
 def _is_whole(tenant: str, *row: Any) -> bool:

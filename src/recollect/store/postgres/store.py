@@ -56,8 +56,10 @@ class PostgresStore:
         """See `Store.reindex`; also makes the HNSW index for tenants with very many vectors."""
         return reindex(self._database, progress)
 
-    def mend(self) -> int:
-        return mend(self._database)
+    def mend(self, progress: Progress | None = None) -> int:
+        gone = mend(self._database)
+        self.reindex(progress)
+        return gone
 
     def backup(self, path: str | Path) -> None:
         backup.write(self._database, Path(path))

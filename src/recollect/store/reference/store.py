@@ -61,8 +61,9 @@ class ReferenceStore:
             progress(total, total)
         return total
 
-    def mend(self) -> int:
+    def mend(self, progress: Progress | None = None) -> int:
         """See `Store.mend`; what is in memory is not damaged."""
+        self.reindex(progress)
         return 0
 
     def backup(self, path: str | Path) -> None:

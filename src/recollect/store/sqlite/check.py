@@ -97,7 +97,7 @@ def _keywords(db: apsw.Connection) -> Iterator[Finding]:
         yield Finding("index", f"the keyword index can't be read: {error}", fix=_FIX)
         return
     if lacking or extra:
-        yield Finding("index", f"{lacking} words are missing from the keyword index, {extra} are too many", fix=_FIX)
+        yield Finding("index", f"words missing from the keyword index: {lacking}, too many: {extra}", fix=_FIX)
     elif weights:
         yield Finding("index", "the keyword index ranks by wrong weights", fix=_FIX)
 

@@ -10,13 +10,14 @@ from typing import Final, Literal, NamedTuple
 import apsw
 
 from recollect.store import codec
+from recollect.store.protocols import Progress
 from recollect.store.sqlite import keywords, scopes
 from recollect.store.sqlite.change import Change
 from recollect.store.sqlite.erase import remove_records
 from recollect.store.sqlite.items import remove_items
 from recollect.store.sqlite.records import beside
 from recollect.store.sqlite.vectors import remove_vectors
-from recollect.store.values import MEND, Finding
+from recollect.store.values import MEND, Damaged, Finding
 from recollect.types import Scope
 
 _RECORDS: Final = (
@@ -38,13 +39,6 @@ _JOBS: Final = "SELECT position, payload, kind, key, state, attempts, worker, si
 _REMOVE_JOBS: Final = "DELETE FROM job WHERE position IN (SELECT value FROM json_each(?))"
 
 
-class Damaged(NamedTuple):
-    """A row that can't be trusted: its position, and what to say about it."""
-
-    position: int
-    finding: Finding
-
-
 class Look(NamedTuple):
     """How to find the damaged rows of a table, and how to remove rows of it by position."""
 
@@ -53,14 +47,15 @@ class Look(NamedTuple):
     remove: Callable[[Change, set[int]], object]
 
 
-def mend(change: Change) -> int:
-    """Erase what is damaged of all that was derived; returns how much was erased."""
+def mend(change: Change, progress: Progress | None = None) -> int:
+    """Erase what is damaged of all that was derived, and make the keyword index anew; returns how much was erased."""
     count = 0
     for look in LOOKS:
-        if gone := {row.position for row in look.damaged(change.db)}:
+        if gone := {row.number for row in look.damaged(change.db)}:
             look.remove(change, gone)
             count += len(gone)
     change.erased |= count > 0
+    keywords.rebuild(change, progress)
     return count
 
 
@@ -99,15 +94,9 @@ def _seen(body: bytes) -> tuple[int | None, str | None]:
     return None if said["at"] is None else codec.micros(datetime.fromisoformat(said["at"])), said["role"]
 
 
-def _remove_items(change: Change, gone: set[int]) -> None:
-    """With their words, which are unknown: the keyword index is made anew."""
-    remove_items(change, gone)
-    keywords.rebuild(change)
-
-
 LOOKS: Final = (
     Look("records", _records, lambda change, gone: remove_records(change.db, gone)),
     Look("jobs", _jobs, lambda change, gone: change.db.execute(_REMOVE_JOBS, (json.dumps([*gone]),))),
-    Look("index", _items, _remove_items),
+    Look("index", _items, remove_items),
     Look("index", _vectors, lambda change, gone: remove_vectors(change.db, [*gone])),
 )

@@ -18,7 +18,9 @@ _DAMAGED = (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError)
 def translated(error: apsw.Error | UnicodeDecodeError, path: str) -> StoreError:
     """Our error for one of SQLite's errors, or for text in the file that is not valid UTF-8."""
     if is_full(error):
-        return DiskFull(f"no room to write {path}: nothing was written; free some space and try again")
+        return DiskFull(
+            f"no room to write {path}: nothing was written; free some space (erasing takes some, too) and try again"
+        )
     if isinstance(error, _BUSY):
         return StoreUnavailable(
             f"{path} is busy: another process locked it for too long; nothing was written, try again"

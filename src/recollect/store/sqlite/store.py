@@ -73,8 +73,8 @@ class SqliteStore:
     def reindex(self, progress: Progress | None = None) -> int:
         return self._database.write(lambda change: keywords.rebuild(change, progress))
 
-    def mend(self) -> int:
-        return self._database.write(damage.mend)
+    def mend(self, progress: Progress | None = None) -> int:
+        return self._database.write(lambda change: damage.mend(change, progress))
 
     def backup(self, path: str | Path) -> None:
         target = Path(_checked_name(os.fspath(path)))

@@ -75,7 +75,9 @@ class AnythingTests(StoreTests):
             store.jobs.find(ADA),
             store.index.search(ADA, "zebra", 9),
         ]
-        assert store.mend() == 0
+        told = list[tuple[int, int]]()
+        assert store.mend(lambda done, total: told.append((done, total))) == 0
+        assert told[-1:] == [(store.reindex(),) * 2]
         after = [
             store.log.scan(ADA),
             store.records.find(ADA),
