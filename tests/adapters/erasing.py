@@ -1,4 +1,4 @@
-"""A scripted model: while it thinks for the first time, all that was said to it is erased."""
+"""A scripted model: while it thinks for the first time, all that was said to it is erased, or the `whole` session."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from recollect.testing import Script
 
 
 class Erasing(Script):
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, *, whole: bool = False) -> None:
         super().__init__()
-        self.session = session
+        self.session, self.whole = session, whole
 
     def answer(self, request: Sequence[Message]) -> Message:
         if not self.requests:
-            self.session.forget([message.id for message in self.session.history()])
+            self.session.forget(None if self.whole else [message.id for message in self.session.history()])
         return super().answer(request)

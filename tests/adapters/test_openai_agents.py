@@ -305,11 +305,14 @@ class TestRuns:
         *_, asked, _, _, _ = run(session.fit_input(data)).input
         assert "Viktor" in asked["content"]
 
+    @pytest.mark.parametrize("whole", [False, True])
     @pytest.mark.parametrize("calls", [0, 2])
-    def test_an_answer_whose_question_is_erased_meanwhile_is_not_kept(self, memory: Memory, calls: int) -> None:
+    def test_an_answer_whose_question_is_erased_meanwhile_is_not_kept(
+        self, memory: Memory, calls: int, whole: bool
+    ) -> None:
         session = RecollectSession(memory.session("trip", user="ada"), budget=2_000)
         session.session.add_turn("Hello.", "Hi!")
-        script = Erasing(session.session)
+        script = Erasing(session.session, whole=whole)
         agent, config = agent_of(script), RunConfig(call_model_input_filter=session.fit_input, tracing_disabled=True)
         script.call_tools(calls)
         run(Runner.run(agent, "Where do I live?", session=session, run_config=config))

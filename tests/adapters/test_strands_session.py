@@ -249,10 +249,13 @@ class TestRestore:
             assert validate(script.requests[-1], "bedrock") == []
         assert [m["content"][0]["text"] for m in again.messages][::2] == ["and 1", "and 2"]
 
+    @pytest.mark.parametrize("whole", [False, True])
     @pytest.mark.parametrize("calls", [0, 2])
-    def test_an_answer_whose_question_is_erased_meanwhile_is_not_kept(self, memory: Memory, calls: int) -> None:
+    def test_an_answer_whose_question_is_erased_meanwhile_is_not_kept(
+        self, memory: Memory, calls: int, whole: bool
+    ) -> None:
         session = memory.session("trip", user="ada")
-        script = Erasing(session)
+        script = Erasing(session, whole=whole)
         agent = agent_of(ScriptedModel(script), **with_memory(session, 2_000))
         script.call_tools(calls)
         agent("Where do I live?")

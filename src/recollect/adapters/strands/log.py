@@ -55,6 +55,12 @@ class SessionLog(RepositorySessionManager):
         if self._log._mark(session, name)[2]:
             _begin_with_a_question(agent)
 
+    def sync_agent(self, agent: LocalAgent, **kwargs: Any) -> None:
+        """Keep the state of the agent, as that of a new one if the session was erased meanwhile."""
+        if self._log.read_agent(self.session_id, agent.agent_id) is None:
+            self._log.create_agent(self.session_id, SessionAgent.from_agent(agent))
+        super().sync_agent(agent, **kwargs)
+
 
 class LogRepository(SessionRepository):
     """The sessions of one user, as the SDK reads and writes them."""
