@@ -348,13 +348,18 @@ def _name(message: Message) -> str:
     return " ".join((message.name or "").casefold().split())
 
 
-def _keys(key: str) -> tuple[str, ...]:
-    """The key; for a person or pet, also the keys of what is known about them."""
-    return (key, *(f"{key}:{about}" for about in sorted(ABOUT))) if is_someone(key) else (key,)
+def _keys(key: str, renamed: Mapping[str, str]) -> dict[str, None]:
+    """The key; for a person or pet, also the keys of what is known about them, under every name they had."""
+    keys = dict[str, None]()
+    while key and key not in keys:
+        about = [f"{key}:{about}" for about in sorted(ABOUT)] if is_someone(key) else []
+        keys |= dict.fromkeys((key, *about))
+        key = renamed.get(key, "")
+    return keys
 
 
 def _under(stated: Stated, key: str) -> list[Fact]:
-    return [fact for one in _keys(key) for fact in stated.known.of(one)]
+    return [fact for one in _keys(key, stated.known.renamed) for fact in stated.known.of(one)]
 
 
 def _telling(stated: Stated, user: Scope, key: str) -> tuple[dict[str, list[Fact]], list[str]]:
@@ -362,13 +367,14 @@ def _telling(stated: Stated, user: Scope, key: str) -> tuple[dict[str, list[Fact
 
     Also those of the statements that would then be about someone else.
     """
-    names = {fact.value.casefold() for fact in _under(stated, key) if fact.key == key and is_someone(key)}
+    keys = _keys(key, stated.known.renamed)
+    names = {fact.value.casefold() for fact in _under(stated, key) if is_someone(fact.key)}
     own = stated.voices.own(stated.statements)
-    told = Knowing().telling(own, _keys(key), tuple(f"{CALLED}:{name}:" for name in names))
+    told = Knowing().telling(own, keys, tuple(f"{CALLED}:{name}:" for name in names))
     if not told:
         hint = similar(key, {one.key for one in own}, "list the facts to see their keys")
         raise NotFound(f"nothing was ever known about {user.user} under {key!r}: {hint}; nothing was erased")
-    others = {one.id for one in stated.statements if one.key in _keys(key)}.difference(one.id for one in own)
+    others = {one.id for one in stated.statements if one.key in keys}.difference(one.id for one in own)
     told |= {id: [] for id in others}  # they would count once the messages of all others there are erased
     return told, _would_mean_another(own, told)
 

@@ -1,7 +1,7 @@
 """Facts from what users say about themselves, by rules: without model or network, and rather none than a wrong one.
 
 text ──► corrections ──► voice: own words ──► prose: by clause
-clause ──► names, profile, work, life, food, relations, likes, preferences, plans, mood ──► Found
+clause ──► names, profile, work, life, food, relations, renamed, likes, preferences, plans, mood ──► Found
 message before + "She …" or a short answer ──► pronouns, answers: spelled out, then read as any text
 Statements of all messages ──► known: what stands, what is past
 """
@@ -32,6 +32,7 @@ from recollect.flow.facts.profile import profile
 from recollect.flow.facts.pronouns import PRONOUN, spelled_out
 from recollect.flow.facts.prose import Clause, told
 from recollect.flow.facts.relations import in_passing, relations
+from recollect.flow.facts.renamed import renamed
 from recollect.flow.facts.wording import word_set
 from recollect.flow.facts.work import work
 from recollect.types import with_zone
@@ -44,7 +45,7 @@ def _wishes(clause: Clause) -> Iterable[Found]:
 
 
 _Rules = tuple[Callable[[Clause], Iterable[Found]], ...]
-_OF_MINE: Final[_Rules] = (names, profile, work, life, food, relations, _wishes, plans, mood)
+_OF_MINE: Final[_Rules] = (names, profile, work, life, food, relations, renamed, _wishes, plans, mood)
 _OF_OTHERS: Final[_Rules] = (names, profile, work, life, food, in_passing, _wishes, plans, mood)
 _MINE: Final = word_set("i im ive id we weve my our")
 _OTHERS: Final = word_set(
@@ -57,7 +58,7 @@ _OTHERS: Final = word_set(
     run check commit push start end sign skip only ask"""
 )
 """The words that a clause about the user begins with, apart from names."""
-_BY_NAME: Final[_Rules] = (in_passing, likes)
+_BY_NAME: Final[_Rules] = (in_passing, renamed, likes)
 _FIRST: Final = re.compile(r"\w*")
 
 
