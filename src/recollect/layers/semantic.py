@@ -8,31 +8,18 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from hashlib import sha256
-from itertools import takewhile
 from typing import Any, Final
 
 from recollect.answers import FACT_TYPES, Candidate, Fact, FactOrigin, FactType
 from recollect.arguments import meant as similar
 from recollect.errors import ConfigError, InvalidTranscript, NotFound
-from recollect.flow.facts import (
-    Found,
-    Statement,
-    amended,
-    as_statement,
-    carried_on,
-    extract,
-    known,
-    leans,
-    noted,
-    stated,
-    told_in,
-)
-from recollect.flow.facts.corrections import meant
+from recollect.flow.facts import Found, Statement, known
 from recollect.flow.facts.known import Knowing, opposite
 from recollect.flow.facts.people import ABOUT, CALLED, is_someone
 from recollect.flow.facts.phrases import slug
 from recollect.flow.facts.tell import HOLDS_SEVERAL, Told
-from recollect.layers.marks import Turn, check_there, read_to, retry_when_gone, said_before, set_read_to
+from recollect.layers.heard import is_note, said_in
+from recollect.layers.marks import check_there, read_to, retry_when_gone, set_read_to
 from recollect.layers.stated import Stated
 from recollect.recent import Recent
 from recollect.settings import DEFAULTS
@@ -52,8 +39,6 @@ KEPT_USERS: Final = 512
 MOST: Final = 12
 NEAR_MISSES: Final = 10
 BIRTHDAY: Final = "birthday"
-NOTED_VIA: Final = "mcp"
-"""The `via` in the metadata of notes that a model took for a user; they may call the writer "the user"."""
 ORIGINS: Final[dict[FactOrigin, str]] = {"user": "user", "note": "a model's note", "import": "another memory"}
 """Whose words a fact is in, as a receipt puts it."""
 STATED: Final = ("user", "import")
@@ -308,50 +293,8 @@ class Semantic:
 def _records(store: Store, entry: Entry) -> Iterable[Record]:
     message = entry.message
     if message.role == "user" and message.at is not None:
-        for n, (found, beside) in enumerate(_said(store, entry, message.at)):
+        for n, (found, beside) in enumerate(said_in(store, entry, message.at)):
             yield record_of(entry, found, n, beside=beside)
-
-
-def _said(store: Store, entry: Entry, at: datetime) -> list[tuple[Found, tuple[str, ...]]]:
-    """What a message says, each with the ids of other messages without which it would not."""
-    message, text = entry.message, entry.message.text
-    said = (noted if _is_note(message) else extract)(text, at)
-    if _is_note(message) or not leans(text):
-        return [(one, ()) for one in said]
-    turns = said_before(store, entry)
-    before, _ = turns[0]
-    if before and before.name == message.name and (word := meant(text)):
-        return [(one, (before.id,)) for one in amended(before.text, text, word, before.at or at)]
-    more, beside = _leaning(turns, message, at)
-    return [*((one, ()) for one in said), *((one, beside) for one in more)]
-
-
-def _leaning(turns: Sequence[Turn], message: Message, at: datetime) -> tuple[list[Found], tuple[str, ...]]:
-    """What a message says only with those before it, and the ids of these."""
-    text, (before, reply) = message.text, turns[0]
-    more, beside = _of_someone(turns, message, at)
-    if more or not reply or reply.role != "assistant":
-        return more, beside
-    says = as_statement(reply.text, text, before.text if before else "")
-    more, beside = stated(says, text, at), ()
-    if says and not more:
-        more, beside = _of_someone(turns, message, at, says)
-    return more, (*beside, reply.id)
-
-
-def _of_someone(
-    turns: Sequence[Turn], message: Message, at: datetime, says: str = ""
-) -> tuple[list[Found], tuple[str, ...]]:
-    """What a message, or the statement it makes, says of "she", and the id of the message that tells who that is."""
-    own = takewhile(lambda turn: turn[0] and turn[0].name == message.name, turns)
-    heard = [(said, reply.text if reply else "") for said, reply in own if said]
-    n = told_in([(said.text, reply) for said, reply in heard], says or message.text)
-    told, reply = heard[n] if heard else (None, "")
-    return (carried_on(told.text, reply, message.text, at, says), (told.id,)) if told else ([], ())
-
-
-def _is_note(message: Message) -> bool:
-    return message.metadata.get("via") == NOTED_VIA
 
 
 def record_of(entry: Entry, found: Found, n: int, origin: str = "rules", beside: Iterable[str] = ()) -> Record:
@@ -372,7 +315,7 @@ def record_of(entry: Entry, found: Found, n: int, origin: str = "rules", beside:
     }
     more = {"then": found.then, "speaker": _name(message), "apart": found.apart}
     body |= {name: part for name, part in more.items() if part}
-    sources, trust = (message.id, *beside), "note" if _is_note(message) else "user"
+    sources, trust = (message.id, *beside), "note" if is_note(message) else "user"
     fields = (KIND, found.key, body, found.confidence, origin, trust, sources, found.valid_from, found.valid_to)
     return Record(*fields, id=sha256(repr(fields).encode("utf-8", "backslashreplace")).hexdigest()[:32])
 
