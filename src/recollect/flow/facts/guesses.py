@@ -63,8 +63,12 @@ def _is_proper(it: str) -> bool:
     return _NAMES.fullmatch(it) is not None and not (NO_NAME.match(it) or EVASIVE.intersection(it.casefold().split()))
 
 
+def _is_known_place(it: str) -> bool:
+    return PLACE.fullmatch(it.casefold()) is not None
+
+
 def _is_place(it: str) -> bool:
-    if PLACE.fullmatch(it.casefold()):
+    if _is_known_place(it):
         return True
     return _is_proper(it) and not is_no_place(it) and it.casefold().split()[0] not in FORENAMES | NO_PLACE
 
@@ -98,7 +102,7 @@ _KIN: Final = rf"your (?P<kin>{'|'.join(sorted(KEYS, key=len, reverse=True))})(?
 _GUESSED: Final = (
     _Guessed(_guess(r"you(?: still| currently| now)? live in"), _is_place, "I live in {it}"),
     _Guessed(_guess(rf"{_YOU_ARE} (?:based|living|located) in"), _is_place, "I live in {it}"),
-    _Guessed(_guess(rf"{_YOU_ARE} (?:originally )?from"), _is_place, "I'm from {it}"),
+    _Guessed(_guess(rf"{_YOU_ARE} (?:originally )?from"), _is_known_place, "I'm from {it}"),
     _Guessed(_guess(r"you(?: still| currently| now)? work (?:at|for)"), _is_firm, "I work at {it}"),
     _Guessed(_guess(rf"{_YOU_ARE} an?"), _is_role, "I'm a {it}"),
     _Guessed(_guess(_YOU_ARE), _is_age, "I'm {it}"),
