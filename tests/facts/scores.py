@@ -6,7 +6,7 @@ due `[type, key, value, day]`; a value that ended is "ended VALUE". `utterances.
 rounds, and so is `plain.jsonl` in plain English, each measured before its misses were read but for 11 and 13 to 16,
 and 9 and 11 as typed, which were written along with their rules.
 
-A line of `dialogues.jsonl` is a conversation, and what is known of its user at the end.
+A line of `dialogues.jsonl` is a conversation, and what is known of its user at the end; these are in rounds as well.
 """
 
 from __future__ import annotations

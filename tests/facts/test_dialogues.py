@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.flow.facts import answered, carried_on, extract, leans
+from recollect.flow.facts import carried_on, extract, leans, told_in
 from recollect.flow.facts.answers import MOST_ANSWERED, as_statement
 from recollect.flow.facts.pronouns import spelled_out
 from recollect.layers.semantic import Semantic
 from recollect.store import Store
 from recollect.types import Message, Role
 from tests.facts.scores import SAID, dialogues, score_dialogues
-from tests.facts.told import ADA, TRIP, day, values
+from tests.facts.told import ADA, TRIP, answered, day, values
 
 anything = st.text(st.characters(exclude_categories=()), max_size=200)
 SHE, HE = st.sampled_from(["sister", "daughter", "wife", "mom"]), st.sampled_from(["brother", "son", "husband", "dad"])
@@ -109,6 +109,9 @@ def test_long_messages_take_time_in_proportion_to_their_length(asked: str) -> No
     started = time.thread_time()
     assert as_statement(asked * 2_000 + "?", "Rex", "hi") == ""
     assert as_statement("What's your name?", "Rex " * 10_000, "hi") == ""
+    assert as_statement("So" + "\n" * 10_000 + asked * 2_000 + "?", "Yes", "hi") == ""
+    assert carried_on("hi", "Oslo " * 10_000, "She lives there" + asked * 2_000, SAID) == []
+    assert told_in([("hi " * 10_000, asked * 2_000), ("My aunt came.", "")], "She is 34") in (0, 1)
     assert spelled_out("She " + asked * 2_000, "my sister and " * 2_000, asked * 2_000, []) == ""
     assert time.thread_time() - started < 2
 
@@ -132,6 +135,8 @@ def test_long_messages_take_time_in_proportion_to_their_length(asked: str) -> No
         ("Do you have any allergies?", "Gluten-free options would be great"),
         ("Where do you live?", "Rome, on holiday"),
         ("Where do you work?", "Mostly nights"),
+        ("Where do you work?", "At Shell, I think"),
+        ("Where do you live?", "Rent-free"),
         ("What's your cat's name?", "vomiting"),
         ("How old are you?", "12 weeks pregnant"),
         ("What do you do for fun?", "teacher"),
@@ -175,8 +180,18 @@ def test_a_later_message_about_the_same_person_cites_the_one_before(store: Store
     assert layer.facts(ADA)[-1].sources == (later, first)
 
 
-def test_what_someone_else_said_before_is_not_meant(store: Store, layer: Semantic) -> None:
-    for name, text in (("Ada", "My sister came by."), ("Ben", "She lives in Bergen.")):
+@pytest.mark.parametrize("between", [[], [("Ada", "Thanks!")], [("Ben", "Thanks!")]])
+def test_what_someone_else_said_before_is_not_meant(
+    store: Store, layer: Semantic, between: list[tuple[str, str]]
+) -> None:
+    for name, text in (("Ada", "My sister came by."), *between, ("Ben", "She lives in Bergen.")):
+        store.log.append(TRIP, [Message("user", text, name=name, at=day(0))])
+    layer.catch_up(TRIP)
+    assert layer.facts(ADA) == []
+
+
+def test_what_was_said_before_someone_else_spoke_is_not_meant(store: Store, layer: Semantic) -> None:
+    for name, text in (("Ada", "My sister came by."), ("Ben", "Thanks!"), ("Ada", "She lives in Bergen.")):
         store.log.append(TRIP, [Message("user", text, name=name, at=day(0))])
     layer.catch_up(TRIP)
     assert layer.facts(ADA) == []
@@ -184,3 +199,105 @@ def test_what_someone_else_said_before_is_not_meant(store: Store, layer: Semanti
 
 def test_an_answer_longer_than_short_is_read_as_any_message() -> None:
     assert as_statement("What's your name?", "Marta" + ", hi" * MOST_ANSWERED, "") == ""
+
+
+QUIET = st.sampled_from(["Thanks!", "It was fun.", "yeah, a bit", "We had pizza and talked for hours.", "Not really."])
+MORE = st.sampled_from(
+    [
+        "My aunt came too.",
+        "Kim says hi.",
+        "There was a nurse as well.",
+        "Write a story about a knight.",
+        "Who is Adele?",
+    ]
+)
+
+
+@given(st.one_of(st.tuples(SHE, st.just("She")), st.tuples(HE, st.just("He"))), SAYS, QUIET, MORE)
+def test_who_was_told_of_two_messages_before_is_she_if_nobody_was_brought_in_since(
+    who: tuple[str, str], says: str, quiet: str, more: str
+) -> None:
+    (kin, pronoun), text = who, f"{who[1]} {says}."
+    told = f"My {kin} Nadia came by today."
+    assert told_in([(quiet, "I see."), (told, "How nice!")], text) == 1
+    assert told_in([(more, "I see."), (told, "How nice!")], text) == 0
+    assert told_in([(quiet, more), (told, "How nice!")], text) == 0
+    assert told_in([(quiet, "I see."), (told, more)], text) == 0
+    other = {"She": "He", "He": "She"}[pronoun]
+    assert told_in([(f"{other} laughed a lot.", "I see."), (told, "How nice!")], text) == 0
+    assert told_in([(told, "How nice!")], text) == told_in([(quiet, ""), (told, "")], "Nadia is 34.") == 0
+
+
+OF_SOMEONE = {
+    "How old is {she}?": ("age", "32"),
+    "Where does {she} live?": ("place", "Bergen"),
+    "What does {she} do for a living?": ("role", "nurse"),
+    "Where does {she} work?": ("company", "Siemens"),
+    "When is {her} birthday?": ("birthday", "3 May"),
+    "Is {she} allergic to anything?": ("allergy", "nuts"),
+}
+
+
+@given(st.one_of(st.tuples(SHE, st.just("she")), st.tuples(HE, st.just("he"))), st.sampled_from(sorted(OF_SOMEONE)))
+def test_a_short_answer_about_she_is_of_whom_the_user_told(who: tuple[str, str], question: str) -> None:
+    kin, she = who
+    her = {"she": "her", "he": "his"}
+    asked = f"How nice! {question.format(she=she, her=her[she])}"
+    about, value = OF_SOMEONE[question]
+    told = f"My {kin} Nadia came by today."
+    says = as_statement(asked, value, told)
+    (found,) = carried_on(told, asked, value, SAID, says)
+    assert (found.key.split(":")[-1], found.value, found.span) == (about, value, (0, len(value)))
+    assert carried_on("We had pizza.", asked, value, SAID, says) == []
+    assert carried_on(f"{told} My aunt too.", asked, value, SAID, says) == []
+    other = {"she": "he", "he": "she"}[she]
+    asked = question.format(she=other, her=her[other])
+    assert carried_on(told, asked, value, SAID, as_statement(asked, value, told)) == []
+
+
+@given(st.sampled_from(["daughter", "sister"]), st.sampled_from(["Mia", "mia"]))
+def test_the_name_of_whom_the_user_told_is_asked_for(kin: str, answer: str) -> None:
+    told, asked = f"My {kin} just started school.", "Big step! What's her name?"
+    (found,) = carried_on(told, asked, answer, SAID, as_statement(asked, answer, told))
+    assert (found.key, found.value) == (f"{kin}:mia", "Mia")
+
+
+def test_what_a_reply_calls_the_child_is_nobody_else() -> None:
+    told, asked = "My son broke his arm.", "Poor kid. How old is he?"
+    (found,) = carried_on(told, asked, "8", SAID, as_statement(asked, "8", told))
+    assert (found.key, found.value) == ("son:age", "8")
+    asked = "And how is your other kid? How old is he?"
+    assert carried_on(told, asked, "8", SAID, as_statement(asked, "8", told)) == []
+
+
+def test_only_a_pet_is_it() -> None:
+    asked = "Great! What's its name?"
+    (found,) = carried_on("We got a puppy!", asked, "Bo", SAID, as_statement(asked, "Bo", ""))
+    assert (found.key, found.value) == ("dog:bo", "Bo")
+    assert carried_on("My brother opened a bar.", asked, "Bo", SAID, as_statement(asked, "Bo", "")) == []
+
+
+@given(
+    st.sampled_from(["What's your name?", "Where do you live?", "Where do you work?", "What's your dog called?"]),
+    st.sampled_from(["Rude", "Creepy", "Seriously", "Boring", "Tomorrow", "Bonjour", "ChatGPT", "Continue", "Hungry"]),
+)
+def test_a_remark_is_no_name(question: str, answer: str) -> None:
+    assert answered("hi", question, answer, SAID) == []
+
+
+@given(st.sampled_from(["Taxes", "Python", "Recipes please", "Information", "Gemini", "Happiness"]))
+def test_what_people_ask_assistants_about_is_no_name(answer: str) -> None:
+    assert answered("hi", "What's your name?", answer, SAID) == []
+
+
+def test_each_message_that_tells_whose_age_an_answer_is_erases_it(store: Store, layer: Semantic) -> None:
+    said = ["My sister Anna got promoted!", "Congratulations! How old is she?", "32", "Nice!", "She's a nurse."]
+    told, asked, answer, _, later = talk(store, *said)
+    layer.catch_up(TRIP)
+    known = {fact.key: fact.sources for fact in layer.facts(ADA)}
+    age, role = "sister:anna:age", "sister:anna:role"
+    assert known == {"sister:anna": (told,), age: (answer, told, asked), role: (later, told)}
+    for gone, left in ((asked, {"sister:anna", role}), (later, {"sister:anna"}), (told, set[str]())):
+        store.log.erase(TRIP, [gone])
+        layer.forget(TRIP)
+        assert {fact.key for fact in layer.facts(ADA)} == left

@@ -145,3 +145,39 @@ def test_more_is_said_of_someone_later_in_the_sentence(does: str) -> None:
 )
 def test_she_may_be_someone_else(text: str) -> None:
     assert not [one for one in extract(text, SAID) if one.key.endswith("age")]
+
+
+SEVERAL = st.sampled_from(["sons", "daughters", "sisters", "friends", "kids", "nephews", "two brothers"])
+FIRST = st.sampled_from(sorted(name.capitalize() for name in FORENAMES))
+ALONG = st.sampled_from(["I'm off to the zoo with", "We're so proud of", "I visited", "Went hiking with", "I love"])
+
+
+@given(SEVERAL, st.lists(FIRST, min_size=2, max_size=3, unique=True), ALONG, st.sampled_from(["", ","]))
+def test_each_of_several_is_known_who_are_named_in_passing(kin: str, names: list[str], along: str, comma: str) -> None:
+    *first, last = names
+    listed = f"{', '.join(first)} and {last}"
+    found = extract(f"{along} my {kin}{comma} {listed}.", SAID)
+    assert {one.value for one in found if ":" in one.key and not one.key.startswith("likes")} == set(names)
+    for nobody in (
+        f"Shall I go with my {kin} {listed}?",
+        f"I went with my {kin} and {listed}.",
+        f"I went with his {kin} {listed}.",
+        f"I went with my friend's {kin} {listed}.",
+        f"I bought my {kin} {listed}.",
+    ):
+        assert not any(one.value in names for one in extract(nobody, SAID))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I showed my daughters Frozen and Tangled.",
+        "I read my sons Harry Potter and The Hobbit.",
+        "Got my kids Minecraft and Fortnite for Christmas.",
+        "I talked to my kids about Monday and Tuesday.",
+        "I sang to my kids Hello and Goodbye.",
+        "I watched it with my sons Frozen and Tangled style.",
+    ],
+)
+def test_what_several_are_shown_is_not_their_names(text: str) -> None:
+    assert extract(text, SAID) == []

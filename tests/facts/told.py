@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from recollect.answers import Candidate, Fact
+from recollect.flow.facts import Found, as_statement, stated
 from recollect.layers.semantic import JOB, Semantic
 from recollect.store import Store
 from recollect.types import Message, Scope
@@ -39,3 +40,8 @@ def values(facts: list[Fact]) -> dict[str, str]:
 
 def lines(offered: list[Candidate]) -> list[str]:
     return [candidate.text for candidate in offered if not candidate.out]
+
+
+def answered(before: str, question: str, text: str, at: datetime) -> list[Found]:
+    """What a short answer says with the question that it answers; `before` is the user's message before that."""
+    return stated(as_statement(question, text, before), text, at)

@@ -22,7 +22,7 @@ from recollect.arguments import check_given, in_words, meant
 from recollect.errors import ConfigError, MissingExtra, NotFound, RecollectError
 from recollect.flow.facts.tell import due
 from recollect.http import KEEP_SECONDS, encoded, loopback
-from recollect.layers.semantic import NOTED_VIA
+from recollect.layers.heard import NOTED_VIA
 from recollect.memory import Memory
 from recollect.session import Session, titles
 

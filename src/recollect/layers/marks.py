@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence, Set
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from recollect.arguments import MAX_WHOLE
 from recollect.store import Entry, Record, Store
@@ -11,6 +11,8 @@ from recollect.types import Message, Scope
 
 KIND: Final = "mark"
 T = TypeVar("T")
+Turn: TypeAlias = tuple[Message | None, Message | None]
+"""What the user said, and what was answered to it."""
 
 
 class Gone(Exception):
@@ -36,11 +38,22 @@ def set_read_to(store: Store, scope: Scope, layer: str, seq: int) -> None:
         store.records.put(scope, [Record(KIND, layer, seq)])
 
 
-def said_before(store: Store, entry: Entry) -> tuple[Message | None, Message | None]:
-    """The user's previous message before one of theirs, with at most one other message in between, and that one."""
-    last = [one.message for one in store.log.read(entry.scope, until=entry.seq - 1, limit=2, reverse=True)]
-    between = last[0] if last and last[0].role != "user" else None
-    return next((one for one in last if one.role == "user"), None), between
+def said_before(store: Store, entry: Entry) -> list[Turn]:
+    """The last two turns before a user's message, the newest first.
+
+    A turn with more than one message for an answer is left out, and what was before it; of the newest, there is the
+    last answer without what the user said. There is always one turn, if only of None.
+    """
+    turns, reply = list[Turn](), None
+    for one in store.log.read(entry.scope, until=entry.seq - 1, limit=4, reverse=True):
+        if one.message.role == "user":
+            turns.append((one.message, reply))
+            reply = None
+        elif reply:
+            break
+        else:
+            reply = one.message
+    return turns[:2] or [(None, reply)]
 
 
 def there(store: Store, within: Scope, cited: Collection[tuple[str, str]]) -> dict[tuple[str, str], Entry]:

@@ -13,13 +13,13 @@ from typing import Any, Final
 from recollect.answers import FACT_TYPES, Candidate, Fact, FactOrigin, FactType
 from recollect.arguments import meant as similar
 from recollect.errors import ConfigError, InvalidTranscript, NotFound
-from recollect.flow.facts import Found, Statement, amended, answered, carried_on, extract, known, leans, noted
-from recollect.flow.facts.corrections import meant
+from recollect.flow.facts import Found, Statement, known
 from recollect.flow.facts.known import Knowing, opposite
 from recollect.flow.facts.people import ABOUT, CALLED, is_someone
 from recollect.flow.facts.phrases import slug
 from recollect.flow.facts.tell import HOLDS_SEVERAL, Told
-from recollect.layers.marks import check_there, read_to, retry_when_gone, said_before, set_read_to
+from recollect.layers.heard import is_note, said_in
+from recollect.layers.marks import check_there, read_to, retry_when_gone, set_read_to
 from recollect.layers.stated import Stated
 from recollect.recent import Recent
 from recollect.settings import DEFAULTS
@@ -39,8 +39,6 @@ KEPT_USERS: Final = 512
 MOST: Final = 12
 NEAR_MISSES: Final = 10
 BIRTHDAY: Final = "birthday"
-NOTED_VIA: Final = "mcp"
-"""The `via` in the metadata of notes that a model took for a user; they may call the writer "the user"."""
 ORIGINS: Final[dict[FactOrigin, str]] = {"user": "user", "note": "a model's note", "import": "another memory"}
 """Whose words a fact is in, as a receipt puts it."""
 STATED: Final = ("user", "import")
@@ -295,30 +293,8 @@ class Semantic:
 def _records(store: Store, entry: Entry) -> Iterable[Record]:
     message = entry.message
     if message.role == "user" and message.at is not None:
-        for n, (found, beside) in enumerate(_said(store, entry, message.at)):
+        for n, (found, beside) in enumerate(said_in(store, entry, message.at)):
             yield record_of(entry, found, n, beside=beside)
-
-
-def _said(store: Store, entry: Entry, at: datetime) -> list[tuple[Found, tuple[str, ...]]]:
-    """What a message says, each with the ids of other messages without which it would not."""
-    message, text = entry.message, entry.message.text
-    said = (noted if _is_note(message) else extract)(text, at)
-    if _is_note(message) or not leans(text):
-        return [(one, ()) for one in said]
-    before, reply = said_before(store, entry)
-    more, beside = list[Found](), tuple[str, ...]()
-    if before and before.name == message.name:
-        beside = (before.id,)
-        if word := meant(text):
-            return [(one, beside) for one in amended(before.text, text, word, before.at or at)]
-        more = carried_on(before.text, reply.text if reply else "", text, at)
-    if not more and reply and reply.role == "assistant":
-        more, beside = answered(before.text if before else "", reply.text, text, at), (reply.id,)
-    return [*((one, ()) for one in said), *((one, beside) for one in more)]
-
-
-def _is_note(message: Message) -> bool:
-    return message.metadata.get("via") == NOTED_VIA
 
 
 def record_of(entry: Entry, found: Found, n: int, origin: str = "rules", beside: Iterable[str] = ()) -> Record:
@@ -339,7 +315,7 @@ def record_of(entry: Entry, found: Found, n: int, origin: str = "rules", beside:
     }
     more = {"then": found.then, "speaker": _name(message), "apart": found.apart}
     body |= {name: part for name, part in more.items() if part}
-    sources, trust = (message.id, *beside), "note" if _is_note(message) else "user"
+    sources, trust = (message.id, *beside), "note" if is_note(message) else "user"
     fields = (KIND, found.key, body, found.confidence, origin, trust, sources, found.valid_from, found.valid_to)
     return Record(*fields, id=sha256(repr(fields).encode("utf-8", "backslashreplace")).hexdigest()[:32])
 
@@ -348,13 +324,18 @@ def _name(message: Message) -> str:
     return " ".join((message.name or "").casefold().split())
 
 
-def _keys(key: str) -> tuple[str, ...]:
-    """The key; for a person or pet, also the keys of what is known about them."""
-    return (key, *(f"{key}:{about}" for about in sorted(ABOUT))) if is_someone(key) else (key,)
+def _keys(key: str, renamed: Mapping[str, str]) -> dict[str, None]:
+    """The key; for a person or pet, also the keys of what is known about them, under every name they had."""
+    keys = dict[str, None]()
+    while key and key not in keys:
+        about = [f"{key}:{about}" for about in sorted(ABOUT)] if is_someone(key) else []
+        keys |= dict.fromkeys((key, *about))
+        key = renamed.get(key, "")
+    return keys
 
 
 def _under(stated: Stated, key: str) -> list[Fact]:
-    return [fact for one in _keys(key) for fact in stated.known.of(one)]
+    return [fact for one in _keys(key, stated.known.renamed) for fact in stated.known.of(one)]
 
 
 def _telling(stated: Stated, user: Scope, key: str) -> tuple[dict[str, list[Fact]], list[str]]:
@@ -362,13 +343,14 @@ def _telling(stated: Stated, user: Scope, key: str) -> tuple[dict[str, list[Fact
 
     Also those of the statements that would then be about someone else.
     """
-    names = {fact.value.casefold() for fact in _under(stated, key) if fact.key == key and is_someone(key)}
+    keys = _keys(key, stated.known.renamed)
+    names = {fact.value.casefold() for fact in _under(stated, key) if is_someone(fact.key)}
     own = stated.voices.own(stated.statements)
-    told = Knowing().telling(own, _keys(key), tuple(f"{CALLED}:{name}:" for name in names))
+    told = Knowing().telling(own, keys, tuple(f"{CALLED}:{name}:" for name in names))
     if not told:
         hint = similar(key, {one.key for one in own}, "list the facts to see their keys")
         raise NotFound(f"nothing was ever known about {user.user} under {key!r}: {hint}; nothing was erased")
-    others = {one.id for one in stated.statements if one.key in _keys(key)}.difference(one.id for one in own)
+    others = {one.id for one in stated.statements if one.key in keys}.difference(one.id for one in own)
     told |= {id: [] for id in others}  # they would count once the messages of all others there are erased
     return told, _would_mean_another(own, told)
 

@@ -1,8 +1,8 @@
 """Facts from what users say about themselves, by rules: without model or network, and rather none than a wrong one.
 
 text ──► corrections ──► voice: own words ──► prose: by clause
-clause ──► names, profile, work, life, food, relations, likes, preferences, plans, mood ──► Found
-message before + "She …" or a short answer ──► pronouns, answers: spelled out, then read as any text
+clause ──► names, profile, work, life, food, relations, renamed, likes, preferences, plans, mood ──► Found
+messages before + "She …", "… there" or a short answer ──► pronouns, there, answers, guesses: spelled out, then read
 Statements of all messages ──► known: what stands, what is past
 """
 
@@ -29,14 +29,29 @@ from recollect.flow.facts.people import is_someone
 from recollect.flow.facts.plans import plans
 from recollect.flow.facts.preferences import preferences
 from recollect.flow.facts.profile import profile
-from recollect.flow.facts.pronouns import PRONOUN, spelled_out
+from recollect.flow.facts.pronouns import PRONOUN, spelled_out, told_in
 from recollect.flow.facts.prose import Clause, told
 from recollect.flow.facts.relations import in_passing, relations
+from recollect.flow.facts.renamed import renamed
+from recollect.flow.facts.there import THERE, with_place
 from recollect.flow.facts.wording import word_set
 from recollect.flow.facts.work import work
 from recollect.types import with_zone
 
-__all__ = ["Found", "Known", "Statement", "amended", "answered", "carried_on", "extract", "known", "leans", "noted"]
+__all__ = [
+    "Found",
+    "Known",
+    "Statement",
+    "amended",
+    "as_statement",
+    "carried_on",
+    "extract",
+    "known",
+    "leans",
+    "noted",
+    "stated",
+    "told_in",
+]
 
 
 def _wishes(clause: Clause) -> Iterable[Found]:
@@ -44,7 +59,7 @@ def _wishes(clause: Clause) -> Iterable[Found]:
 
 
 _Rules = tuple[Callable[[Clause], Iterable[Found]], ...]
-_OF_MINE: Final[_Rules] = (names, profile, work, life, food, relations, _wishes, plans, mood)
+_OF_MINE: Final[_Rules] = (names, profile, work, life, food, relations, renamed, _wishes, plans, mood)
 _OF_OTHERS: Final[_Rules] = (names, profile, work, life, food, in_passing, _wishes, plans, mood)
 _MINE: Final = word_set("i im ive id we weve my our")
 _OTHERS: Final = word_set(
@@ -57,7 +72,7 @@ _OTHERS: Final = word_set(
     run check commit push start end sign skip only ask"""
 )
 """The words that a clause about the user begins with, apart from names."""
-_BY_NAME: Final[_Rules] = (in_passing, likes)
+_BY_NAME: Final[_Rules] = (in_passing, renamed, likes)
 _FIRST: Final = re.compile(r"\w*")
 
 
@@ -114,21 +129,28 @@ def leans(text: str) -> bool:
     return len(text) <= MOST_ANSWERED or PRONOUN.match(text) is not None
 
 
-def carried_on(before: str, reply: str, text: str, at: datetime) -> list[Found]:
-    """What a message that begins with "she" or "he" says about the one person whom the user's message before told of.
+def carried_on(before: str, reply: str, text: str, at: datetime, says: str = "") -> list[Found]:
+    """What a message says that begins with "she", or ends something "there", with the user's message before it.
 
-    `reply` is what was answered to the message `before`. What the message says by itself is left out.
+    That message must tell of just one person or place. `reply` is what was answered to it. What the message says by
+    itself is left out. Of a message that answers a question, `says` is the statement it makes: "she is 32".
     """
-    was = extract(before, at)
-    if any(one.ended and is_someone(one.key) for one in was):
+    stated = says or text
+    she = PRONOUN.match(stated)
+    if not (she or THERE.match(stated)):
         return []
-    meant = spelled_out(text, before, reply, [one.value for one in was])
-    return _more(meant, text, at, {one.key for one in was if is_someone(one.key)})
+    was = extract(before, at)
+    meant = with_place(stated, was, f"{before}\n{reply}")
+    if she and any(one.ended and is_someone(one.key) for one in was):
+        return []
+    if she:
+        meant = spelled_out(meant, before, reply, [one.value for one in was])
+    return _more("" if meant == text else meant, text, at, {one.key for one in was if is_someone(one.key)})
 
 
-def answered(before: str, question: str, text: str, at: datetime) -> list[Found]:
-    """What a short answer says together with the question it answers; `before` is the user's message before that."""
-    return _more(as_statement(question, text, before), text, at, set())
+def stated(says: str, text: str, at: datetime) -> list[Found]:
+    """What a message says that makes a statement together with others, without what it says by itself."""
+    return _more(says, text, at, set())
 
 
 def _more(meant: str, text: str, at: datetime, but: Set[str]) -> list[Found]:

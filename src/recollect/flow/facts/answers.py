@@ -11,13 +11,15 @@ from typing import Final
 from recollect.flow.ahead import ahead
 from recollect.flow.facts.food import DIETS
 from recollect.flow.facts.forenames import FORENAMES
+from recollect.flow.facts.guesses import as_confirmed
 from recollect.flow.facts.people import KEYS, PETS, PLURALS
 from recollect.flow.facts.phrases import thing
 from recollect.flow.facts.places import PLACE
 from recollect.flow.facts.profile import LANGUAGE, NO_NAME, NUMBER
 from recollect.flow.facts.roles import role
+from recollect.flow.facts.unfit import EVASIVE, NO_FIRM, NO_PLACE, PET_NAMES, is_no_name, is_no_place, is_remark
 from recollect.flow.facts.voice import PRETENDED, own_words
-from recollect.flow.facts.wording import any_of, rule, word_set
+from recollect.flow.facts.wording import any_of, rule
 
 MOST_ANSWERED: Final = 100
 """Characters of the longest message that is taken for a short answer."""
@@ -81,47 +83,14 @@ _FOODS: Final = rule(
 _SOME: Final = rule(r"(?:an?|one|two|three|four|\d) ")
 _ARTICLE: Final = rule(r"\A(?:an?|the) ")
 _NAMES: Final = rule(rf"{_CAPITAL}(?:, {_CAPITAL}){{0,4}},? (?:and|&) {_CAPITAL}{_ENDS}")
-_EVASIVE: Final = word_set(
-    """no nope nah never none nothing nobody nowhere not n/a na idk dunno pass skip guess why what who where when how
-    huh whatever whoever wherever whenever secret private confidential classified anonymous redacted unknown
-    irrelevant undecided unsure depends maybe perhaps later next stop cancel quit exit help continue back undo again
-    more less sure yes yeah yep yup correct right wrong true false okay ok fine good great nice thanks thank sorry
-    please hello hi hey bye lol haha hmm um uh someone somebody something somewhere anything anyone everything
-    everyone both either neither all many several various different same other another some any few lots hard tough
-    difficult tricky easy interesting personal first second last forget nevermind never-mind ask asking tell telling
-    you your yours me mine i i'm i'd i've i'll we he she they it it's that this there here that's don't doesn't didn't
-    haven't won't can't cannot refuse myself ourselves prefer rather just wait hold let's let go come say said
-    stranger human person user customer guest doesnt matter dont is are was were has have had used my his her their
-    our testing test and or but refund return returns order orders delivery complaint problem issue account password
-    billing invoice support agent operator representative booking"""
-)
-"""Words that begin no name and no place, and that are in no profession, whatever they begin with."""
-_NO_PLACE: Final = word_set(
-    """earth mars moon world space heaven hell home house apartment flat downtown uptown suburbs suburbia countryside
-    village town city rural urban nearby close abroad overseas online internet bed office work school campus
-    everywhere outside inside upstairs downstairs north south east west remote remotely hotel europe asia africa
-    between"""
-)
 _ASKS_FOR_HELP: Final = rule(
     r",? (?:can|could|would|will|help|please|tell|write|give|show|make|do|what|how|why|i need|i want|let's)\b"
 )
 """What follows a name that is the assistant's: "Claude, help me"."""
-_PET_NAMES: Final = FORENAMES | word_set(
-    """rex max bella luna misty charlie cooper buddy daisy milo rocky molly bailey sadie tucker teddy bear duke
-    bentley toby coco ruby pepper lola finn jasper ginger simba nala shadow smokey tiger oreo whiskers salem pumpkin
-    mittens socks fluffy fido spot lucky loki thor zeus odin apollo jack otis archie winston biscuit cookie mochi miso
-    tofu peanut bo"""
-)
-_NO_FIRM: Final = word_set(
-    """home remote remotely freelance self self-employed unemployed retired hospital school office bank university
-    college restaurant cafe library shop store supermarket church factory warehouse government council startup
-    start-up retail construction healthcare tech technology finance insurance it hr marketing sales education
-    hospitality logistics agriculture manufacturing engineering consulting law media farm hotel gym salon bar pub
-    studio lab outside online full-time part-time student school gp clinic garage bakery mine own family"""
-)
 _PASSING: Final = rule(
     r"\b(?:holiday|vacation|visiting|moment|for now|temporarily|week|weekend|trip|travell?ing|until|till|formerly|was"
-    r"|soon|or|used|former|ex|hope|hoping|want|trying|become|aspiring|maybe|might|depends|joking|jk|kidding"
+    r"|soon|or|used|former|ex|hope|hoping|want|trying|become|aspiring|maybe|might|depends|i (?:think|guess|believe)"
+    r"|not sure|joking|jk|kidding"
     r"|quit|resigned|fired|sacked|laid off|no longer|(?<=.)retired|died|lost|rip|passed away|as a (?:kid|child)"
     rf"|for (?:my|our|him|her|them)|my (?:{'|'.join(KEYS)}))\b"
 )
@@ -139,7 +108,7 @@ class _Asked:
     whole: bool = False
 
 
-def _begins(answer: str, words: frozenset[str] = _EVASIVE) -> bool:
+def _begins(answer: str, words: frozenset[str] = EVASIVE) -> bool:
     said = re.findall(r"[\w'/-]+", answer.casefold())
     return bool(said) and said[0] in words
 
@@ -149,11 +118,15 @@ def _is_name(answer: str, small_ones: Set[str] = FORENAMES) -> bool:
     found = _NAME.match(answer) or (small if small and small[1] in small_ones else None)
     if found is None or NO_NAME.match(answer) or _ASKS_FOR_HELP.match(answer, found.end()):
         return False
-    return not (_EVASIVE | {"the"}).intersection(found[1].casefold().split())
+    return not (EVASIVE | {"the"}).intersection(found[1].casefold().split())
+
+
+def _is_someone(answer: str) -> bool:
+    return _is_name(answer) and not is_no_name(answer)
 
 
 def _is_pet(answer: str) -> bool:
-    return _is_name(answer, _PET_NAMES)
+    return _is_name(answer, PET_NAMES) and not is_remark(answer)
 
 
 def _is_place(answer: str) -> bool:
@@ -162,19 +135,20 @@ def _is_place(answer: str) -> bool:
     found = _NAME.match(answer)
     return (
         found is not None
-        and not NO_NAME.match(answer)
-        and not (_EVASIVE | _NO_PLACE).intersection(found[1].casefold().split())
+        and not (NO_NAME.match(answer) or is_no_place(answer))
+        and not (EVASIVE | NO_PLACE).intersection(found[1].casefold().split())
     )
 
 
 def _is_firm(answer: str) -> bool:
     found = _FIRM.match(answer)
-    return found is not None and not _begins(_ARTICLE.sub("", answer, 1), _EVASIVE | _NO_FIRM | _NO_PLACE)
+    named = _ARTICLE.sub("", answer, 1)
+    return found is not None and not (is_remark(named) or _begins(named, EVASIVE | NO_FIRM | NO_PLACE))
 
 
 def _is_role(answer: str) -> bool:
     found = role(answer, 0)
-    return found is not None and not _EVASIVE.intersection(found.text.casefold().split())
+    return found is not None and not EVASIVE.intersection(found.text.casefold().split())
 
 
 def _is_day(answer: str) -> bool:
@@ -207,6 +181,19 @@ def _named(words: Iterable[str]) -> tuple[re.Pattern[str], ...]:
 _ANYONE: Final = _kin(KEYS)
 _THEIR_NAMES: Final = rf"what are your {_kin(PLURALS)}(?:'? names| called| named)"
 _NAMES_OF_THEM: Final = rf"what are the names of your {_kin(PLURALS)}"
+_SHE: Final = "(?P<she>s?he)"
+_HER: Final = "(?P<her>her|his|its)"
+_OF_SOMEONE: Final = (
+    _Asked(_question(rf"how old(?: is|'s) {_SHE}"), _matches(_AGE), "{she} is {0}"),
+    _Asked(_question(rf"where(?: does|'s| is) {_SHE} (?:live|living|based|located)"), _is_place, "{she} lives in {0}"),
+    _Asked(_question(rf"what does {_SHE} do(?: for (?:work|a living))?"), _is_role, "{she} is a {0}"),
+    _Asked(_question(rf"(?:where|who) does {_SHE} work(?: for)?"), _is_firm, "{she} works at {0}", whole=True),
+    _Asked(_question(rf"when{_IS} {_HER} birthday"), _is_day, "{her} birthday is {0}"),
+    _Asked(_question(rf"{_WHAT_IS}{_HER} (?:first )?name"), _is_pet, "{her} name is {0}", whole=True),
+    _Asked(_question(rf"what(?:'s| is) {_SHE} called"), _is_pet, "{she} is called {0}", whole=True),
+    _Asked(_question(rf"is {_SHE} allergic to any\w*[^?]{{0,30}}"), _matches(_FOODS), "{she} is allergic to {0}"),
+)
+"""Questions about someone the user told of: the statement is about "she" too."""
 _ASKED: Final = (
     _Asked(
         _question(
@@ -215,7 +202,7 @@ _ASKED: Final = (
             "what (?:should|can|may|do|shall) i call you",
             more=_AND_MORE,
         ),
-        _is_name,
+        _is_someone,
         "My name is {0}",
         whole=True,
     ),
@@ -305,8 +292,9 @@ _ASKED: Final = (
         whole=True,
     ),
     *(_Asked(one, _is_pet, "My {kin}'s name is {0}") for one in _named(PETS)),
-    *(_Asked(one, _is_name, "My {kin}'s name is {0}") for one in _named(KEYS)),
+    *(_Asked(one, _is_someone, "My {kin}'s name is {0}") for one in _named(KEYS)),
     *(_Asked(_question(one), _matches(_NAMES), "My {kin} are {0}") for one in (_THEIR_NAMES, _NAMES_OF_THEM)),
+    *_OF_SOMEONE,
     _Asked(_question(rf"where does your {_ANYONE} live"), _is_place, "My {kin} lives in {0}"),
     _Asked(_question(rf"what does your {_ANYONE} do(?: for (?:work|a living))?"), _is_role, "My {kin} is a {0}"),
     _Asked(_question(rf"how old is your {_ANYONE}"), _matches(_AGE), "My {kin} is {0}"),
@@ -323,17 +311,22 @@ def _topics(before: str) -> frozenset[str]:
 def as_statement(question: str, answer: str, before: str) -> str:
     """The statement that a short answer to a question makes; "" if it is not clear.
 
-    `question` is the assistant's message, `before` the user's message before that.
+    `question` is the assistant's message, `before` the user's message before that. If the question is about "she", the
+    statement is so too.
     """
-    asked, mark, rest = own_words(question).rstrip().partition("?")
-    if len(answer) > MOST_ANSWERED or not mark or "?" in rest or len(rest) > MOST_ADDED:
-        return ""
-    if _PLAYED.search(question) or _PLAYED.search(before) or PRETENDED.search(before):
+    if len(answer) > MOST_ANSWERED or _PLAYED.search(question) or _PLAYED.search(before) or PRETENDED.search(before):
         return ""
     said = answer.replace("\u2019", "'").strip()
+    return as_confirmed(question.replace("\u2019", "'").rstrip(), said) or _as_answer(question, said, before)
+
+
+def _as_answer(question: str, said: str, before: str) -> str:
+    asked, mark, rest = own_words(question).rstrip().partition("?")
+    if not mark or "?" in rest or len(rest) > MOST_ADDED:
+        return ""
     said = said[filler.end() :] if (filler := _FILLER.match(said)) else said
     first = _SENTENCE.match(said)
-    if not first or "?" in first[0] or _PASSING.search(said) or _begins(said, _EVASIVE | _topics(before)):
+    if not first or "?" in first[0] or _PASSING.search(said) or _begins(said, EVASIVE | _topics(before)):
         return ""
     for one in _ASKED:
         given = said if one.whole else _ARTICLE.sub("", said, 1)

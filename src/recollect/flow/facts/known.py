@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Final, TypeAlias
 
 from recollect.answers import Fact, FactOrigin, FactType
-from recollect.flow.facts.people import ABOUT, CALLED, FEW, OTHERS_IN_TIME, PEOPLE, is_someone
-from recollect.flow.facts.phrases import TITLES
+from recollect.flow.facts.people import ABOUT, CALLED, FEW, OTHERS_IN_TIME, PEOPLE, PETS, is_someone
+from recollect.flow.facts.phrases import TITLES, slug
 from recollect.flow.facts.wording import HOUR, word_set
 
 MOST_RESTS: Final = 20
@@ -93,12 +93,14 @@ class Voices:
 class Known:
     """Facts that hold, and past ones, both in the order they were said.
 
-    `rests` has, for each key, the ids of the statements that its fact is based on, or that ended it.
+    `rests` has, for each key, the ids of the statements that its fact is based on, or that ended it. `renamed` has the
+    keys that were others before a pet got another name.
     """
 
     standing: tuple[Fact, ...] = ()
     past: tuple[Fact, ...] = ()
     rests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, key: str) -> list[Fact]:
         """Everything ever known under a key, oldest first."""
@@ -165,6 +167,7 @@ class Knowing:
     def __init__(self) -> None:
         self._standing, self._past = _Standing(), list[Fact]()
         self._rests, self._repeated = dict[str, tuple[str, ...]](), dict[str, _Cited]()
+        self._renamed = dict[str, str]()
 
     def with_more(self, statements: Iterable[Statement]) -> Known:
         """What is known with these further statements, each of which comes after all earlier ones."""
@@ -172,7 +175,7 @@ class Knowing:
             if (said := _of_whom(one, self._standing)) is not None:
                 self._hear(said, one.key)
         facts = (_citing(fact, self._repeated.get(key)) for key, fact in self._standing.items())
-        return Known(tuple(facts), tuple(self._past), dict(self._rests))
+        return Known(tuple(facts), tuple(self._past), dict(self._rests), dict(self._renamed))
 
     def about(self, statements: Iterable[Statement]) -> dict[str, str]:
         """The key that each statement is about, by its id, but for those that mean nobody who is known."""
@@ -213,9 +216,13 @@ class Knowing:
             for gone in _ends(said, standing):
                 before = _citing(standing.pop(gone), repeated.pop(gone, None))
                 past.append(_ended(before, said))
-                if said.then:
-                    standing[gone] = _then(before, said)
-                rests[gone] = (*rests.get(gone, ()), said.id) if said.then else (said.id,)
+                if not said.then:
+                    rests[gone] = (said.id,)
+                    continue
+                now = _then(before, said)
+                standing[now.key], rests[now.key] = now, (*rests.get(gone, ()), said.id)
+                if now.key != gone:
+                    self._renamed[now.key] = gone
         elif old and (_same(old, said) or _adds_up(said)):
             standing[key], rests[key] = _again(old, said), (*rests.get(key, ()), said.id)[-MOST_RESTS:]
             if key not in repeated:
@@ -334,7 +341,7 @@ def _may_mean(said: Statement, standing: _Standing) -> set[str]:
     if not (said.ended or said.then):
         return {said.key}
     meant = _meant(said, standing)
-    return {meant} if meant else {said.key, *_fits(said, standing)}
+    return {meant, _new_key(meant, said)} if meant else {said.key, *_fits(said, standing)}
 
 
 def _fits(said: Statement, standing: _Standing) -> Iterator[str]:
@@ -348,7 +355,8 @@ def _fits(said: Statement, standing: _Standing) -> Iterator[str]:
     if said.key.startswith("drives:"):
         yield from (key for key in others if key.startswith("drives:") and words <= _words(key))
     elif said.key.startswith(f"{CALLED}:"):
-        yield from standing.called(said.value.casefold())
+        called = standing.called(said.value.casefold())
+        yield from (key for key in called if not said.then or key.partition(":")[0] in PETS.values())
     elif said.ended and said.key in _WITHOUT_NAME:
         who, about = said.key.split(":")
         theirs = (key for key in others if key.startswith(f"{who}:") and key.endswith(f":{about}"))
@@ -410,12 +418,29 @@ def _ended(old: Fact, by: Statement) -> Fact:
 
 
 def _then(old: Fact, said: Statement) -> Fact:
-    """What holds instead of something that ended: another value or, for a plan, another day and hour."""
-    value = said.then
+    """What holds instead of something that ended: another value, name or, for a plan, another day and hour.
+
+    What is known about a pet stays as it is under its new name.
+    """
+    key, value = _new_key(old.key, said), said.then
     if said.type == "action_item":
         hour = HOUR.search(said.then)
         value = HOUR.sub("", old.value) + (hour[0] if hour else "")
+    elif key != old.key:
+        new = replace(_fact(said), value=value) if is_someone(key) else old
+        both = [*zip(old.sessions, old.sources, strict=True), *((said.session, id) for id in said.sources)]
+        return _citing(replace(new, key=key), dict.fromkeys(both))
     return replace(_fact(said), key=old.key, value=value)
+
+
+def _new_key(key: str, said: Statement) -> str:
+    """The key under which something holds after a statement: another one if that gives someone another name."""
+    kind, _, rest = key.partition(":")
+    of_someone = is_someone(said.key) or said.key.startswith(f"{CALLED}:")
+    if not (said.then and of_someone and kind in PEOPLE):
+        return key
+    about = rest.rpartition(":")[2]
+    return ":".join([kind, slug(said.then), *([about] if about in ABOUT else [])])
 
 
 def _fact(said: Statement) -> Fact:

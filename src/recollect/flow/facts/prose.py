@@ -74,7 +74,8 @@ _NOT_OF_ANOTHER: Final = r"(?![^.!?]*, (?:(?-i:[A-HJ-Z]|I\w)|(?:he|she|it|they|t
 _NO_SUBJECT: Final = {
     "I ": rule(
         r"(?:(?:(?:just|recently|finally) )?(?:moved|relocated|switched) (?:to|from)"
-        rf"|(?:just|recently|finally) (?:started|joined|turned|got)|turned \d\d|(?:quit|lost) my job|started (?:at|as)"
+        r"|(?:just|recently|finally) (?:started|joined|turned|got|renamed)|turned \d\d"
+        r"|(?:quit|lost) my job|started (?:at|as)"
         rf"|got (?:laid off|fired|let go|made redundant|promoted|engaged|married|hired|the job))\b{_NOT_OF_ANOTHER}",
         r"(?:can't|cannot) (?:stand|eat|drink|have)\b|(?:really )?(?:need|have) to [a-z]|prefer [a-z]",
         r"(?:called|booked|paid|bought|sent|renewed|picked up|finished) [^.!?\n]{2,40} already\b",

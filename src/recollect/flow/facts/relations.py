@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
+from recollect.flow.facts.forenames import FORENAMES
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.names import forename
 from recollect.flow.facts.people import (
@@ -30,6 +31,7 @@ from recollect.flow.facts.prose import NAMES_THEM, Clause
 from recollect.flow.facts.someone import FIRED, GOT, IS_NOT, NO_MORE, STILL, WHEN, YEARS_OLD, about, each_about
 from recollect.flow.facts.wording import any_of, lower, rule, small
 
+_PETS: Final = frozenset(PETS.values())
 _KIN: Final = PEOPLE - {*FRIENDS.values(), *COUPLES.values(), *SEEN.values()}
 WHO: Final = f"({'|'.join(sorted(KEYS, key=len, reverse=True))})"
 KIND: Final = (
@@ -46,14 +48,36 @@ _PARTICULAR: Final = rule(
     + " )"
 )
 _MY: Final = rule(rf"(?:my|our) {KIND}{WHO}(?:\b|(?=s (?:name|called|birthday)\b))")
-_MENTIONED: Final = rule(rf"\b(?:my|our) {KIND}{WHO},? (?=(?-i:[^\W\d_a-z]))")
+_SOME: Final = rf"(?:{any_of('two three four five both')}|\d)"
+_MENTIONED: Final = rule(
+    rf"\b(?:my|our) (?:(?:{_SOME} )?{KIND}({'|'.join(PLURALS)})|{KIND}{WHO}),? (?=(?-i:[^\W\d_a-z]))"
+)
+_ALONG: Final = rule(
+    r"\b(?:(?P<with>with|visit|visited|visiting|met|meeting)|"
+    + any_of(
+        """of from by about and than for to see saw seeing meet take took taking
+        bring brought bringing love miss called raise raised raising pick_up picked_up drop_off dropped_off invited"""
+    )
+    + r") \Z"
+)
+"""Words before several who are named: "with my sons Tom and Ben", but not "I showed my sons Tangled and Frozen"."""
+_NAMED_SO: Final = rule(
+    r"\s*(?:[.,!;)]|$|"
+    + any_of(
+        """and at in on to for this last next over from is are was were who while when after before because so but again
+        today tonight tomorrow yesterday"""
+    )
+    + r"\b)"
+)
+"""What follows the last of several names, but not the name of a thing: "with my friends Netflix and Hulu accounts"."""
 _OWN: Final = re.compile("my |our ")
 _MAY_TELL: Final = small(
     " (?:is|lives|resides|moved|relocated|works|turns|turned|became|no longer|left|quit|lost|got|was|retired"
     "|isn'?t|doesn'?t|does not)\\b|'s "
 )
 _WHO_IS: Final = rule(r",? who\b")
-_NAMING: Final = rule(r"\bnam(?:e|ed|ing) $")
+_NAMING: Final = rule(r"\b(?:re)?nam(?:e|ed|ing) $")
+_NAME_TO: Final = "'s name to "
 _LATELY: Final = r"(?: (?:today|yesterday|recently|(?:last|this) \w+))?"
 _BY_NAME: Final = "(?: who is| who's|,)? (?:named|called) "
 _HAVE: Final = rule(
@@ -65,7 +89,7 @@ _NEW: Final = rule(rf"{GOT} a new ({'|'.join(ONE)})\b")
 _WHOSE_NAME: Final = rule(rf"(?:{_BY_NAME}|[.!,]?(?: and)? {NAMES_THEM} |,? (?=(?-i:[A-Z])))")
 _AND_HAVE: Final = rule(f"(?:,? and|,) an?(?:other)? {KIND}{WHO}{_BY_NAME}")
 _ALL: Final = rule(
-    rf"(?:(?:my|our)|{GOT})(?: {any_of('two three four five both')}| \d)? {KIND}({'|'.join(PLURALS)})"
+    rf"(?:(?:my|our)|{GOT})(?: {_SOME})? {KIND}({'|'.join(PLURALS)})"
     r"(?:,|:|(?P<are> are)|(?:,| are| who are)? (?:named|called))? (?=(?-i:[^\W\d_a-z]))"
 )
 _AND_ALL: Final = rule("(?:,? and|,| &) ")
@@ -206,10 +230,10 @@ def _have(clause: Clause, first: re.Match[str]) -> Iterator[Found]:
         had = _AND_HAVE.match(clause.text, who.end)
 
 
-def _all(clause: Clause, kind: str, start: int) -> Iterator[Found]:
+def _all(clause: Clause, kind: str, start: int, most: int = 2) -> list[Found]:
     """Each of several by name, and how old they are: "my sisters Nadia and Ida", "two kids, Max (5) and Lena (8)"."""
     names, facts = set[str](), list[Found]()
-    while who := name(clause.text, start, most=2):
+    while who := name(clause.text, start, most):
         key, end = f"{kind}:{slug(who.text)}", who.end
         names.add(key)
         facts.append(found(clause, PROFILE, key, who.text, end))
@@ -218,8 +242,7 @@ def _all(clause: Clause, kind: str, start: int) -> Iterator[Found]:
             facts.append(found(clause, PROFILE, f"{key}:age", str(years(aged[1])), end))
         link = _AND_ALL.match(clause.text, end)
         start = link.end() if link else len(clause.text)
-    if len(names) > 1:
-        yield from facts
+    return facts if len(names) > 1 else []
 
 
 def _called(text: str, first: Phrase | None) -> tuple[str, int] | None:
@@ -236,18 +259,36 @@ def _called(text: str, first: Phrase | None) -> tuple[str, int] | None:
 def _mentioned(clause: Clause) -> Iterator[Found]:
     """Whom a clause names in passing: "I went skiing with my sister Nadia", not a title such as "My Cousin Vinny"."""
     for match in _MENTIONED.finditer(clause.text):
-        if match.start() and match[0][0].isupper():
-            continue
-        who = name(clause.text, match.end(), most=2)
-        naming = _NAMING.search(clause.text, 0, match.start())
-        if who and not naming and lower(match[1]) not in COUPLES and not _lost(clause.text, match[1], who.end):
-            here = replace(clause, offset=clause.offset + match.start(), added=0)
-            yield found(here, PROFILE, _key(match[1], who), who.text, who.end - match.start(), 0.8)
-            if _WHO_IS.match(clause.text, who.end):
-                yield from each_about(clause, _key(match[1], who), who.end)
+        if match[1]:
+            yield from _several(clause, match)
+        elif match.start() == 0 or match[0][0].islower():
+            yield from _one(clause, match)
     for match in _FORMER.finditer(clause.text):
         if who := name(clause.text, match.end(), most=2):
             yield found(clause, PROFILE, _key(match[1], who), who.text, who.end, ended=True)
+
+
+def _one(clause: Clause, match: re.Match[str]) -> Iterator[Found]:
+    who = name(clause.text, match.end(), most=2)
+    naming = _NAMING.search(clause.text, 0, match.start()) or (who and clause.text.startswith(_NAME_TO, who.end))
+    if who and not naming and lower(match[2]) not in COUPLES and not _lost(clause.text, match[2], who.end):
+        here = replace(clause, offset=clause.offset + match.start(), added=0)
+        yield found(here, PROFILE, _key(match[2], who), who.text, who.end - match.start(), 0.8)
+        if _WHO_IS.match(clause.text, who.end):
+            yield from each_about(clause, _key(match[2], who), who.end)
+
+
+def _several(clause: Clause, match: re.Match[str]) -> Iterator[Found]:
+    kind, along = PLURALS[lower(match[1])], _ALONG.search(clause.text, 0, match.start())
+    all_of_them = _all(clause, kind, match.end(), most=1) if along else []
+    known = kind in _PETS or any(one.value.casefold() in FORENAMES for one in all_of_them)
+    if all_of_them and (known or (along and along["with"] and _NAMED_SO.match(clause.text, _end(clause, all_of_them)))):
+        yield from all_of_them
+
+
+def _end(clause: Clause, facts: list[Found]) -> int:
+    """Where the last of some facts ends in a clause."""
+    return facts[-1].span[1] - clause.offset
 
 
 def _own(clause: Clause, word: str, end: int) -> Iterator[Found]:
@@ -319,7 +360,7 @@ def _given_away(clause: Clause, gave: re.Match[str]) -> Iterator[Found]:
     who = name(clause.text, gave.end(), most=2)
     if away := _AWAY.match(clause.text, who.end if who else gave.end()):
         named = f":{slug(who.text)}" if who else ""
-        for kind in [PETS[lower(gave[1])]] if gave[1] else sorted(set(PETS.values())):
+        for kind in [PETS[lower(gave[1])]] if gave[1] else sorted(_PETS):
             yield found(clause, PROFILE, f"{kind}{named}", "", away.end(), ended=True)
 
 

@@ -34,6 +34,8 @@ _HEADS: Final = word_set(
     warden watchmaker weaver welder woodworker worker writer zoologist"""
 )
 _NOT_ALONE: Final = word_set("head lead model guide guard agent principal minister judge assistant worker")
+PEOPLE: Final = _HEADS - _NOT_ALONE - {"cook"}
+"""Words for people by their profession, which mean nothing else."""
 _ENDS: Final = word_set(
     """at for with from in and but who that or based living working by on to specializing specialising studying so as
     because last yesterday today this which where currently now here though while if than i i'm my until till during

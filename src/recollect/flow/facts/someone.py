@@ -30,7 +30,9 @@ _LIVES: Final = rule(
     f"{STILL} (?:moved|relocated)(?: (?:back|over))?(?: from [^,.;]{{2,40}}?)? to ",
 )
 _LEFT: Final = rule(
-    r" no longer lives in | (?:doesn't|does not) live in (?=(?-i:[A-Z]))| (?:isn't|is not|is no longer) living in "
+    rf"{STILL} no longer lives in ",
+    rf"{STILL} (?:doesn't|does not) live in (?=(?-i:[A-Z]))",
+    rf"{STILL} (?:isn't|is not|is no longer) living in ",
 )
 WHEN: Final = (
     rf"(?=\s*(?:[.,!;:()\u2026{EMOJI}]|$|"
@@ -46,9 +48,13 @@ _EATS: Final = rule(rf"{_AND_IS} (?:an? )?(?:strict |lifelong )?{DIETS}{EATS}")
 _EATS_NOT: Final = rule(rf"{IS_NOT} (?:an? )?(?:strict )?{DIETS}(?={NO_MORE}{EATS})")
 _ALLERGIC: Final = rule(rf"{_AND_IS}{ALLERGIC}", "'s allergy is to ")
 _NOT_ALLERGIC: Final = rule(rf"{IS_NOT}{ALLERGIC}")
-_WORKS: Final = rule(rf"{STILL} (?:works|is working|started working|started(?!{AT_SCHOOL})) (?:at|for) ")
+_WORKS: Final = rule(
+    rf"{STILL} (?:works|is working|started working|started(?!{AT_SCHOOL}))"
+    r"(?: (?:nights|days|shifts|weekends|part[ -]time|full[ -]time))? (?:at|for) "
+)
 _WORKS_NO_MORE: Final = rule(
-    r" no longer works (?:at|for) | (?:doesn't|does not) work (?:at|for) (?=.{1,60}\bany ?more\b)",
+    rf"{STILL} no longer works (?:at|for) ",
+    rf"{STILL} (?:doesn't|does not) work (?:at|for) (?=.{{1,60}}\bany ?more\b)",
     rf"{STILL} (?:left|quit)(?: (?:his|her|their) job at)? (?=(?-i:[A-Z][\w'-]*(?: [A-Z&][\w'-]*)*){WHEN})",
 )
 _JOBLESS: Final = rule(
