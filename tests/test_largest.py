@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from recollect.largest import largest
 
 
-@given(st.lists(st.integers(-5, 5), max_size=400), st.integers(1, 30), st.sampled_from([1, 10]))
+@given(st.lists(st.integers(-5, 5), max_size=400), st.integers(1, 30), st.sampled_from([1, 10, 100]))
 def test_every_number_left_out_is_smaller_than_all_that_are_wanted(numbers: list[int], count: int, times: int) -> None:
     numbers = numbers * times
     places = largest(np.array(numbers, np.float32), count).tolist()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,15 +20,24 @@ EAST, WEST = "<+14>-14", "<-12>+12"
 
 
 @pytest.fixture
-def another_day(monkeypatch: pytest.MonkeyPatch) -> Iterator[date]:
-    """A zone in which it is another day than in UTC, and which day that is."""
-    now = datetime.now(UTC)
-    offset = timedelta(hours=14 if now.hour >= 11 else -12)
-    monkeypatch.setenv("TZ", EAST if now.hour >= 11 else WEST)
-    time.tzset()
-    yield (now + offset).date()
+def set_zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Sets the zone of this machine until the test ends."""
+
+    def to(zone: str) -> None:
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+
+    yield to
     monkeypatch.undo()
     time.tzset()
+
+
+@pytest.fixture
+def another_day(set_zone: Callable[[str], None]) -> date:
+    """A zone in which it is another day than in UTC, and which day that is."""
+    now = datetime.now(UTC)
+    set_zone(EAST if now.hour >= 11 else WEST)
+    return (now + timedelta(hours=14 if now.hour >= 11 else -12)).date()
 
 
 def due(memory: Memory) -> date:
@@ -61,6 +71,24 @@ def test_a_moment_has_the_zone_of_the_machine(another_day: date) -> None:
     assert in_local_zone(datetime(2025, 5, 1, 12)).hour == 12
     assert in_local_zone(datetime.min).year == 1
     assert in_local_zone(datetime.max).year == 9999
+
+
+def test_a_zone_that_is_set_anew_or_begins_its_summer_is_told_at_once(
+    set_zone: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hours() -> list[float]:
+        found = []
+        for moment in ("2025-01-15T12:00Z", "2025-03-30T00:59:59Z", "2025-03-30T01:00Z", "2025-01-15T12:00Z"):
+            seconds = datetime.fromisoformat(moment).timestamp()
+            with monkeypatch.context() as clock:
+                clock.setattr(time, "time", partial(float, seconds))
+                found.append((local_now().utcoffset() or timedelta()) / timedelta(hours=1))
+        return found
+
+    set_zone("CET-1CEST,M3.5.0,M10.5.0/3")
+    assert hours() == [1, 1, 2, 1]
+    set_zone("<+03>-3")
+    assert hours() == [3, 3, 3, 3]
 
 
 @pytest.mark.usefixtures("another_day")

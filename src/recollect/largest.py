@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 SPREAD = 8
 """How many groups there are for each number wanted. The more there are, the fewer other numbers are returned too."""
 
-FEW = 800
+FEW = 4_000
 """Up to this many numbers, looking at all of them is faster than making groups."""
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
-from functools import cache
-from time import localtime
+from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args
 
 from recollect.errors import ConfigError, InvalidTranscript
@@ -302,12 +302,13 @@ class Scope:
 
 def local_now() -> datetime:
     """The time now, in this machine's time zone: what "tomorrow" means depends on where it is said."""
-    return datetime.now(_zone(localtime().tm_gmtoff))
+    return datetime.now(_zone(int(time.time()) // 60, time.tzname))
 
 
-@cache
-def _zone(east: int) -> timezone:
-    return timezone(timedelta(seconds=east))
+@lru_cache(maxsize=1)
+def _zone(minute: int, names: tuple[str, str]) -> timezone:
+    """This machine's time zone in a minute since 1970, as long as its zones have these names."""
+    return timezone(timedelta(seconds=time.localtime(minute * 60).tm_gmtoff))
 
 
 def in_local_zone(when: datetime) -> datetime:

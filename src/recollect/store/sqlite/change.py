@@ -17,8 +17,8 @@ _BEGIN: Final = "BEGIN IMMEDIATE; SELECT position, epoch, indexed FROM counter W
 
 def counted(db: apsw.Connection | apsw.Cursor, query: str) -> tuple[int, ...]:
     """The numbers that a query reads from the counter; CorruptError if its row is missing."""
-    numbers: tuple[int, ...] = db.execute(query).fetchone() or ()
-    if {*map(type, numbers)} != {int}:
+    numbers: tuple[int, ...] | None = db.execute(query).fetchone()
+    if numbers is None or not {int}.issuperset(map(type, numbers)):
         raise apsw.CorruptError("the counter is gone")
     return numbers
 

@@ -98,13 +98,14 @@ class SqliteIndex:
 
     def nearest(self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
         with self._database.reading() as db:
-            return _matches(db, _best_first(_pairs(*self._near(db, scope, vector, model, k, where))))
+            return _matches(db, _best_first(_pairs(*self._near(db, scope, vector, model, k, where)))[:k])
 
     def nearest_positions(
         self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY
     ) -> Positions:
         with self._database.reading() as db:
-            return self._near(db, scope, vector, model, k, where)
+            places, cosines = self._near(db, scope, vector, model, k, where)
+        return (places, cosines) if len(places) <= k else _ordered(places, cosines, k)
 
     def get(self, scope: Scope, kind: str, ids: Sequence[str]) -> list[Item]:
         with self._database.reading() as db:
@@ -155,7 +156,7 @@ class SqliteIndex:
         return self._database.write(lambda change: _drop(change, scope, model))
 
     def _near(self, db: apsw.Connection, scope: Scope, vector: Vector, model: str, k: int, where: Filter) -> Positions:
-        """The k nearest, in any order."""
+        """The k nearest and maybe a few more, in any order."""
         checks.check_count("k", k, 1)
         asked = direction(vector)
         exact = where.exact or scope.session is not None
@@ -167,8 +168,7 @@ class SqliteIndex:
         if where.metadata:
             return positions(itertools.islice(_passing(db, _pairs(*_ordered(places, cosines)), where), k))
         best = largest(cosines, k)
-        found = places[best], cosines[best].astype(float)
-        return found if len(best) <= k else _ordered(*found, k)
+        return places[best], cosines[best].astype(float)
 
 
 def _embed(change: Change, scope: Scope, kind: str, model: str, rows: Mapping[str, Vector]) -> int:

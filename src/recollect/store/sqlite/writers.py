@@ -108,12 +108,12 @@ class Writers:
     def release(self) -> None:
         """End this turn, and let the next one begin."""
         self._lock.release()
-        self._wake()
+        if self.queue:
+            self._wake()
 
     def _wake(self) -> None:
-        if self.queue:
-            with suppress(IndexError):
-                self.queue[0].wake()
+        with suppress(IndexError):
+            self.queue[0].wake()
 
     def enter_if_free(self) -> bool:
         """Take the turn to write if nobody has it or waits for it; returns whether it did. `release` ends it."""
