@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from recollect.flow.pack import CUT, Moment, pack, turn_line
-from recollect.flow.passages import LONG, SIZE, passages
+from recollect.flow.passages import LONG, SIZE, passages, pieces
 from recollect.flow.sentences import Span
 
 texts = st.builds(
@@ -23,15 +23,17 @@ texts = st.builds(
 
 @given(texts)
 @example(" " * LONG + "end")
+@example("a" * LONG)
 @example("a" * (LONG + 1))
 def test_passages_are_in_order_and_hold_all_that_is_said(text: str) -> None:
     spans = passages(text)
     assert all(end <= start for (_, end), (start, _) in pairwise(spans))
     assert "".join("".join(text[a:b] for a, b in spans).split()) == "".join(text.split())
     if len(text) > LONG:
-        assert all(SIZE // 4 <= end - start <= SIZE and text[start:end].strip() for start, end in spans)
+        assert all(SIZE // 4 <= len(text[start:end]) <= SIZE and text[start:end].strip() for start, end in spans)
     else:
         assert spans == [(0, len(text))]
+    assert pieces(text) == [text[start:end] for start, end in spans]
 
 
 def test_a_passage_ends_with_a_line_else_with_a_sentence_else_with_a_word() -> None:
