@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from random import Random
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -90,6 +91,19 @@ def test_passages_of_a_message_are_one_quote_whatever_their_order(
     for _ in range(3):
         assert packed(moments, 10**6) == f"ada: {before}{quote}{after}"
         random.shuffle(moments)
+
+
+@pytest.mark.parametrize("best", [0, 1])
+def test_beside_a_whole_passage_the_one_before_or_after_it_is_quoted_as_far_as_there_is_room(best: int) -> None:
+    text = "\n".join(LINES)
+    moments = parts_of(text, passages(text)[:2])
+    whole, other = moments[best], moments[1 - best]
+    enough = next(budget for budget in range(5_000) if other.text.strip() in packed([whole, other], budget))
+    for room in range(1, 300):
+        quote = packed([whole, other], enough - room)
+        assert whole.text.strip() in quote
+        assert CUT in quote
+        assert any(line in quote for line in other.text.splitlines())
 
 
 @given(lines, st.integers(1, 200), st.randoms(use_true_random=False), st.integers(0, 4_000), st.integers(0, 2_000))
