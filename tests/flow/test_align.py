@@ -7,8 +7,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import Message, Opaque, Text, ToolCall, ToolResult
-from recollect.flow.align import align, compare, fingerprint, spoken
+from recollect import Image, Message, Opaque, Text, ToolCall, ToolResult
+from recollect.flow.align import BY_FRAMEWORK, align, compare, fingerprint, says, spoken
 from recollect.frozen import FrozenDict
 
 
@@ -19,14 +19,17 @@ def asked(*texts: str) -> list[Message]:
 JSON = st.dictionaries(st.sampled_from("abc"), st.integers(0, 3), max_size=3)
 
 
-@given(JSON, JSON)
+NAMES = st.sampled_from(["go", "stop"])
+
+
+@given(JSON, JSON, NAMES, NAMES)
 def test_a_call_is_changed_where_it_asks_for_something_else_however_it_is_written(
-    before: dict[str, int], now: dict[str, int]
+    before: dict[str, int], now: dict[str, int], one: str, other: str
 ) -> None:
-    known = [*asked("Go."), Message("assistant", (ToolCall("1", "go", json.dumps(before)),))]
-    said = [*asked("Go."), Message("assistant", (ToolCall("1", "go", json.dumps(now, indent=2)),))]
+    known = [*asked("Go."), Message("assistant", (ToolCall("1", one, json.dumps(before)),))]
+    said = [*asked("Go."), Message("assistant", (ToolCall("1", other, json.dumps(now, indent=2)),))]
     found = compare(known, said)
-    assert (found.new, found.changed) == ([], before != now)
+    assert (found.new, found.changed) == ([], (one, before) != (other, now))
 
 
 WORDS = st.lists(st.sampled_from("abcd"), max_size=12)
@@ -45,6 +48,16 @@ def test_a_place_holds_the_same_message_and_is_taken_once(known: list[str], give
 def test_what_goes_on_where_the_known_ends_is_new_to_the_last(known: list[str], new: list[str]) -> None:
     new = [word.upper() for word in new]
     assert align(known, [*known, *new]) == [*range(len(known)), *[None] * len(new)]
+
+
+@given(st.lists(st.tuples(*[st.sampled_from("ab")] * 2), min_size=1, max_size=6), st.sampled_from("abc"), st.data())
+def test_a_further_question_is_new_though_it_was_asked_before(
+    turns: list[tuple[str, str]], text: str, data: st.DataObject
+) -> None:
+    known = [m for one, other in turns for m in (*asked(one), Message("assistant", other))]
+    start = data.draw(st.integers(0, len(known) - 1))
+    found = compare(known, [*known[start:], *asked(text)])
+    assert (found.places, found.changed) == ([*range(start, len(known)), None], False)
 
 
 @given(st.lists(st.integers(), unique=True, min_size=2, max_size=12), st.data())
@@ -81,8 +94,8 @@ def test_an_edited_history_is_known_whatever_the_user_says_twice(questions: list
     assert not compare([*known, said[-1]], said).new
 
 
-@given(st.lists(st.integers(1, 3), min_size=1, max_size=4), st.integers(1, 3))
-def test_results_alone_belong_to_the_calls_made_last(turns: list[int], last: int) -> None:
+@given(st.lists(st.integers(1, 3), min_size=1, max_size=4), st.integers(1, 3), st.data())
+def test_results_alone_belong_to_the_calls_made_last(turns: list[int], last: int, data: st.DataObject) -> None:
     def calls(count: int) -> list[Message]:
         return [*asked("go on"), Message("assistant", tuple(ToolCall(str(n), "lookup") for n in range(count)))]
 
@@ -93,6 +106,17 @@ def test_results_alone_belong_to_the_calls_made_last(turns: list[int], last: int
     known += calls(last)
     assert compare(known, results(last)).new == results(last)
     assert not compare([*known, *results(last)], results(last)).new
+    came = data.draw(st.integers(0, last))
+    assert compare([*known, *results(last)[:came]], results(last)[came:]).new == results(last)[came:]
+    answered = [*known, *results(last), Message("assistant", "done")]
+    assert last == 1 or not compare(answered, results(last)).new
+
+
+def test_results_at_the_start_of_a_history_that_goes_on_are_known() -> None:
+    one, other = (Message("assistant", (ToolCall(id, "lookup"),)) for id in "12")
+    found, more = (Message("tool", (ToolResult(id, "page"),)) for id in "12")
+    known = [*asked("go"), one, found, Message("assistant", "done"), *asked("again"), other]
+    assert compare(known, [*known[2:], more]).new == [more]
 
 
 def test_what_ends_with_the_last_that_is_known_waits_for_its_answer() -> None:
@@ -126,6 +150,10 @@ def test_a_history_is_changed_unless_it_goes_on_or_ends_with_an_earlier_question
     a, b, c, d = known = asked(*"abcd")
     assert not any(compare(known, said).changed for said in ([a, b, c, d], [c, d, *asked("e")], [a, b], [b, c], []))
     assert all(compare(known, said).changed for said in ([a, c, d], [a, c], [a, *asked("x"), c, d, *asked("e")]))
+    hello, bye = Message("assistant", "hello"), Message("assistant", "bye")
+    talk = [a, hello, b, bye]
+    assert not any(compare(talk, said).changed for said in ([a], [hello, b], [a, hello, b]))
+    assert all(compare(talk, said).changed for said in ([a, hello], [a, b], [a, bye, b]))
 
 
 def test_what_was_said_is_as_it_is_kept_old_and_new() -> None:
@@ -152,6 +180,8 @@ def test_a_message_that_waits_for_its_answer_is_not_new_when_it_is_sent_again() 
 def test_of_a_changed_history_only_the_changes_are_new() -> None:
     assert align(list("abcdef"), list("abXdefY")) == [0, 1, None, 3, 4, 5, None]
     assert align(list("abcdef"), ["summary of abcd", "e", "f", "g"]) == [None, 4, 5, None]
+    assert align(list("abac"), list("abXc")) == [0, 1, None, 3]
+    assert align(["yes", "b", "c"], ["b", "X", "c", "yes", "Z"]) == [1, None, 2, None, None]
 
 
 def test_a_message_is_the_same_however_its_text_is_wrapped() -> None:
@@ -160,6 +190,27 @@ def test_a_message_is_the_same_however_its_text_is_wrapped() -> None:
     calls = [Message("assistant", (ToolCall(id, "lookup"),)) for id in ("c1", "c2")]
     results = [Message("tool", (ToolResult(id, "page"),)) for id in ("c1", "c2")]
     assert len({fingerprint(message) for message in (*calls, *results)}) == 4
+
+
+def test_a_picture_that_a_tool_showed_may_come_back_as_the_users() -> None:
+    shown = (Text("The page:"), Image("https://example.org/a.png"))
+    assert fingerprint(Message("tool", shown)) == fingerprint(Message("user", shown))
+    assert fingerprint(Message("user", shown)) != fingerprint(Message("user", "The page:"))
+
+
+def test_of_files_only_the_users_tell_messages_apart() -> None:
+    file = Opaque("openai", FrozenDict(type="file"))
+    for message in (Message("assistant", (Text("Hi."),)), Message("tool", (ToolResult("1", "page"),))):
+        assert fingerprint(message.replace(content=(*message.parts, file))) == fingerprint(message)
+
+
+def test_only_what_says_something_is_worth_keeping() -> None:
+    def answer(content: str | tuple[Text, ...] = "", **extra: str) -> Message:
+        return Message("assistant", content, extra=extra)
+
+    assert all(map(says, [Message("user", ""), answer("Hi."), answer(refusal="I can't.")]))
+    summary = Message("user", "What was said.", metadata={"via": BY_FRAMEWORK})
+    assert not any(map(says, [answer(), answer(()), answer(audio="audio_1"), summary]))
 
 
 def test_the_same_words_about_another_file_are_another_message() -> None:

@@ -50,6 +50,30 @@ def test_every_character_is_in_a_chunk_and_no_chunk_is_too_large(
         assert other.start == one.end or count(text[other.start : one.end]) <= overlap
 
 
+def words_of(text: str) -> int:
+    return len(text.split())
+
+
+sections = st.lists(st.tuples(st.integers(1, 4), st.sampled_from([0, 3, 12, 30, 36]), st.integers(1, 3)), max_size=9)
+
+
+@given(sections, st.integers(0, 19))
+def test_a_chunk_stands_under_the_headings_that_all_sections_in_it_share(
+    parts: list[tuple[int, int, int]], overlap: int
+) -> None:
+    text, open_now, starts = "", list[tuple[int, str]](), list[tuple[int, tuple[str, ...]]]()
+    for n, (level, length, times) in enumerate(parts):
+        open_now = [one for one in open_now if one[0] < level] + [(level, f"T{n}")]
+        starts.append((len(text), tuple(title for _, title in open_now)))
+        text += f"{'#' * level} T{n}\n" + ("word " * length + "end.\n") * times
+    for chunk in chunks(text, words_of, 40, overlap):
+        before = [path for start, path in starts if start <= chunk.start][-1:]
+        paths = before + [path for start, path in starts if chunk.start < start < chunk.end]
+        last = paths[-1]
+        shared = [last[:n] for n in range(len(last) + 1) if all(last[:n][: len(p)] == p[:n] for p in paths)]
+        assert chunk.headings == shared[-1]
+
+
 def test_a_chunk_knows_the_headings_it_stands_under() -> None:
     body = "Some words that say how it is done. " * 8
     text = f"# Guide\n\n{body}\n\n## Install\n\n{body}\n\n### Linux\n\n{body}\n\n## Use\n\n{body}"
@@ -82,6 +106,7 @@ LONG = "It goes on for a while. " * 20
     [
         ("```pip install it``` does it.\n\n", True),
         ("~~~\n```\n~~~\n\n", True),
+        ("~~~ a`b\n# no heading\n~~~\n\n", True),
         ("````md\n```\n# no heading\n```\n````\n\n", True),
         ("```\ncode\n  ```\n\n", True),
         ("- a\n  ```sh\n# no heading\n```\n\n", True),
@@ -96,6 +121,15 @@ def test_headings_after_code_are_headings(before: str, closed: bool) -> None:
 def test_underlined_words_are_headings_but_in_code() -> None:
     text = f"Guide\n=====\n\n{LONG}\n\nUse\n---\n\n{LONG}\n\n```\n\nTotal\n-----\n4\n```\n\n{LONG}"
     assert {chunk.headings for chunk in chunks(text, estimate)} == {("Guide",), ("Guide", "Use")}
+
+
+@pytest.mark.parametrize(("sign", "mark"), [("=", "#"), ("-", "##")])
+def test_underlined_words_are_headings_of_the_first_two_levels(sign: str, mark: str) -> None:
+    text = f"# A\n\n{LONG}\n\nUse\n{sign * 3}\n\n{LONG}\n\n### Log\n\n{LONG}\n\n{mark} End\n\n{LONG}"
+    marked = text.replace(f"Use\n{sign * 3}", f"{mark} Use")
+    assert [chunk.headings for chunk in chunks(text, estimate)] == [
+        chunk.headings for chunk in chunks(marked, estimate)
+    ]
 
 
 def test_headings_stand_under_their_page() -> None:
@@ -125,12 +159,24 @@ def test_lines_may_end_as_on_windows() -> None:
     assert {chunk.text.strip().split("\r\n")[-1] for chunk in other[-5:]} == {"no full stop"}
 
 
-def test_a_chunk_begins_with_the_last_sentences_of_the_one_before() -> None:
-    text = " ".join(f"Sentence number {n} says something." for n in range(80))
-    one, other, *_ = chunks(text, estimate, 100, 30)
-    shared = text[other.start : one.end]
-    assert shared.startswith("Sentence number")
-    assert 0 < estimate(shared) <= 30
+@given(st.lists(st.integers(1, 12), min_size=20), st.integers(20, 60), st.integers(0, 19))
+def test_a_chunk_begins_with_as_many_of_the_last_sentences_as_fit(lengths: list[int], size: int, overlap: int) -> None:
+    said = ["A" + " word" * length + ". " for length in lengths]
+    ends = [sum(map(len, said[: n + 1])) for n in range(len(said))]
+    text = "".join(said)
+    found = chunks(text, words_of, size, overlap)
+    assert {chunk.end for chunk in found} <= set(ends)
+    for one, other in pairwise(found):
+        new = ends[ends.index(one.end) + 1]
+        starts = [start for start in (0, *ends) if one.start < start <= one.end]
+        fitting = [at for at in starts if words_of(text[at : one.end]) <= overlap and words_of(text[at:new]) <= size]
+        assert other.start == fitting[0]
+        assert words_of(text[one.start : new]) > size
+
+
+def test_a_sentence_that_goes_on_in_the_next_line_is_not_cut() -> None:
+    text = "It goes on for a while,\nand then it ends.\n" * 40
+    assert all(chunk.text.endswith("ends.\n") for chunk in chunks(text, words_of, 56, 10))
 
 
 @pytest.mark.parametrize(("size", "overlap"), [(0, 0), (-1, 0), (19, 0), (100, 100), (100, -1)])
@@ -157,6 +203,8 @@ def test_a_chunk_of_short_pages_names_the_first_and_the_last() -> None:
         ("pages 4-6",),
         ("page 7",),
     ]
+    titled = "\f".join(f"# Slide {n}\nIt has a few words." for n in range(1, 5))
+    assert [chunk.headings for chunk in chunks(titled, words_of, size=100, overlap=0)] == [("pages 1-4",)]
 
 
 def test_a_long_section_is_named_also_where_a_short_one_comes_before_it() -> None:

@@ -56,6 +56,11 @@ def test_plain_words_stay(words: list[str]) -> None:
         ('<p>a<b title="never closed', "a"),
         ("<p>1 < 2, don't</p>", "1 < 2, don't"),
         ("<script>'<p>no</p>'</script><p don't>yes</p>", "yes"),
+        ("<script>s = '<!--'</script><style>a { content: '<b title=\"' }</style><p>yes</p>", "yes"),
+        ("<p>a</p><script src='x'/><p>b</p>", "a\n\nb"),
+        ("</pre><pre>a\n  b</pre>", "a\n  b"),
+        ("</article><article>a<footer>b</footer></article>", "a\n\nb"),
+        ("<nav><svg></svg>x</nav>y", "y"),
     ],
 )
 def test_what_no_page_should_hold_is_read_as_browsers_do(page: str, text: str) -> None:
@@ -68,8 +73,10 @@ def test_what_no_page_should_hold_is_read_as_browsers_do(page: str, text: str) -
         ("<table><tr><th></th><th>2023</th><th>2024</th></tr><tr><td>Oslo</td><td></td><td>7</td></tr></table>",
          "| 2023 | 2024\n\nOslo |  | 7"),
         ("<table><td>a<td>b</table><table><td>c<td>d</table>", "a | b\n\nc | d"),
+        ("<tr>\n <td>a</td>\n <td> <b>b </b> </td>\n <td></td>\n <td>d</td>\n</tr>", "a | b |  | d"),
         ("<table><tr><td><div>a</div></td><td> b</td><td>c<br>d</td><td>e</td></tr></table>", "a\n\nb | c\n\nd | e"),
         ("<pre>x = 1\n# set\n</pre><p># 1</p>", "x = 1\n # set\n\n\n# 1"),
+        ("<pre><p>a</p>  b\n  c</pre>", "a\n\n  b\n  c"),
         ("<pre><span># set</span></pre><pre>#!/bin/sh</pre>", " # set\n\n#!/bin/sh"),
     ],
 )  # fmt: skip

@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from random import Random
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from recollect.flow.pack import CUT, Moment, pack, turn_line
-from recollect.flow.passages import LONG, SIZE, passages
+from recollect.flow.passages import LONG, SIZE, passages, pieces
 from recollect.flow.sentences import Span
 
 texts = st.builds(
@@ -23,15 +24,17 @@ texts = st.builds(
 
 @given(texts)
 @example(" " * LONG + "end")
+@example("a" * LONG)
 @example("a" * (LONG + 1))
 def test_passages_are_in_order_and_hold_all_that_is_said(text: str) -> None:
     spans = passages(text)
     assert all(end <= start for (_, end), (start, _) in pairwise(spans))
     assert "".join("".join(text[a:b] for a, b in spans).split()) == "".join(text.split())
     if len(text) > LONG:
-        assert all(SIZE // 4 <= end - start <= SIZE and text[start:end].strip() for start, end in spans)
+        assert all(SIZE // 4 <= len(text[start:end]) <= SIZE and text[start:end].strip() for start, end in spans)
     else:
         assert spans == [(0, len(text))]
+    assert pieces(text) == [text[start:end] for start, end in spans]
 
 
 def test_a_passage_ends_with_a_line_else_with_a_sentence_else_with_a_word() -> None:
@@ -88,6 +91,19 @@ def test_passages_of_a_message_are_one_quote_whatever_their_order(
     for _ in range(3):
         assert packed(moments, 10**6) == f"ada: {before}{quote}{after}"
         random.shuffle(moments)
+
+
+@pytest.mark.parametrize("best", [0, 1])
+def test_beside_a_whole_passage_the_one_before_or_after_it_is_quoted_as_far_as_there_is_room(best: int) -> None:
+    text = "\n".join(LINES)
+    moments = parts_of(text, passages(text)[:2])
+    whole, other = moments[best], moments[1 - best]
+    enough = next(budget for budget in range(5_000) if other.text.strip() in packed([whole, other], budget))
+    for room in range(1, 300):
+        quote = packed([whole, other], enough - room)
+        assert whole.text.strip() in quote
+        assert CUT in quote
+        assert any(line in quote for line in other.text.splitlines())
 
 
 @given(lines, st.integers(1, 200), st.randoms(use_true_random=False), st.integers(0, 4_000), st.integers(0, 2_000))

@@ -237,9 +237,11 @@ def test_a_changed_history_gives_up_memory_before_older_pictures() -> None:
     assert [(limits.budget, limits.whole) for limits in show.tried] == [(750, True), (1_000, True), (1_000, False)]
 
 
-@pytest.mark.parametrize("words, told", [(200, True), (300, False)])
-def test_memory_is_told_in_front_of_the_last_question_if_it_has_no_more_than_its_share(words: int, told: bool) -> None:
-    talk = [Message("user", "Hello."), Message("user", "And then?"), Message("assistant", "Well.")]
+@pytest.mark.parametrize("words, asked, told", [(200, 1, True), (300, 1, False), (200, 100, True)])
+def test_memory_is_told_in_front_of_the_last_question_if_it_has_no_more_than_its_share(
+    words: int, asked: int, told: bool
+) -> None:
+    talk = [Message("user", "Hello."), Message("user", "And then? " * asked), Message("assistant", "Well.")]
     shown = fitted("word " * words, 1_000, count, lambda _: talk)
     assert [message.text.count("word") for message in shown] == [0, words * told, 0]
     assert fitted("word", 1_000, count, lambda _: talk[2:]) == talk[2:]
@@ -248,6 +250,9 @@ def test_memory_is_told_in_front_of_the_last_question_if_it_has_no_more_than_its
 def test_a_system_text_over_its_cap_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"the system text has \d+ tokens; system_tokens allows 5"):
         Room.of(Message("system", "word " * 20), None, 3, 1_000, Settings(system_tokens=5), count)
+    system = Message("system", "Be brief.")
+    assert Room.of(system, None, 3, 1_000, Settings(system_tokens=count(system)), count).given["system"]
+    assert not Room.of(None, None, 3, 1_000, Settings(system_tokens=0), count).given
 
 
 def test_a_conversation_held_to_few_turns_has_no_more_that_stay() -> None:

@@ -58,6 +58,9 @@ def days(question: str, asked: date = ASKED) -> list[tuple[str, str]]:
         ("What did I buy a couple weeks ago?", "2023-10-05", "2023-10-11"),
         ("What did we agree on on Tuesday?", "2023-10-17", "2023-10-17"),
         ("What did I say the day before yesterday?", "2023-10-20", "2023-10-20"),
+        ("What did I say today?", "2023-10-22", "2023-10-22"),
+        ("What did I say on 22 October?", "2023-10-22", "2023-10-22"),
+        ("What did I buy two weeks before 5 November?", "2023-10-19", "2023-10-25"),
         ("What did I eat last night?", "2023-10-21", "2023-10-21"),
         ("Who came on 3/15?", "2023-03-15", "2023-03-15"),
         ("Who came a week after 3 May 2030?", "2030-05-07", "2030-05-13"),
@@ -109,6 +112,13 @@ def test_a_day_of_ones_life_is_read_where_it_is_known() -> None:
     assert days(asked) == days("What did I buy two weeks before 9 June?") != []
     assert days(with_days("Who came on my sister's birthday?", birthdays)) == [("2023-05-01", "2023-05-01")]
     assert with_days("my birthdays?", birthdays) == "my birthdays?"
+
+
+def test_a_day_that_there_is_only_in_some_years_is_found_also_where_eight_lie_between() -> None:
+    asked = date(2104, 2, 28)
+    assert days("Who came on 29 February?", asked) == [("2096-02-29", "2096-02-29")]
+    assert days("Who came the day before 29 February?", asked) == [("2104-02-28", "2104-02-28")]
+    assert days("Who came the day after 29 February?", asked) == [("2096-03-01", "2096-03-01")]
 
 
 def test_a_time_before_a_day_to_come_may_be_past() -> None:

@@ -285,7 +285,7 @@ def test_pictures_and_files_of_a_turn_before_give_way_to_the_question() -> None:
     [
         ({"type": "base64", "media_type": "application/pdf", "data": "JVBERi0x" * 5_000}, "see\n[file cut]"),
         ({"type": "text", "media_type": "text/plain", "data": "word " * 20}, None),
-        ({"type": "text", "media_type": "text/plain", "data": "文" * 2_000}, "characters cut"),
+        ({"type": "text", "media_type": "text/plain", "data": "文" * 2_000}, '文"}}'),
         ({"type": "text", "media_type": "text/plain", "data": " " * 2_000}, None),
         ({"type": "text", "media_type": "application/json", "data": '{"id":1,"name":"n"},' * 100}, "characters cut"),
     ],
@@ -388,6 +388,13 @@ def test_a_late_result_that_makes_one_of_several_turns_lets_no_more_of_them_wait
     for _ in range(3):
         it.append(user("word " * 9))
     assert climbed.call_count > 0
+
+
+def test_turns_that_a_late_result_made_one_count_as_several() -> None:
+    talk = [user("word " * 20), user("look"), call("a"), user("well"), result("a", "rain")]
+    it = window(10, min_turns=2, whole=True)
+    it.extend(talk)
+    assert it.messages == tuple(talk[1:])
 
 
 def test_a_cut_does_not_look_at_all_turns_that_left(monkeypatch: pytest.MonkeyPatch) -> None:

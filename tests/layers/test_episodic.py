@@ -204,7 +204,15 @@ def test_the_turns_of_those_asked_for_last_are_kept_as_far_as_there_is_room(
     assert kept(last) == [last]
 
 
-@pytest.mark.parametrize("question", ["When did she move?", "And where?", "How was it there?"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "When did she move?",
+        "And where?",
+        "How was it there?",
+        "Where did she move after the winter, the snow and frost?",
+    ],
+)
 @pytest.mark.parametrize("embedder", [None, HashingEmbedder(384)])
 def test_a_question_that_says_she_or_it_is_about_what_the_user_spoke_of_last(
     store: Store, embedder: Embedder | None, question: str

@@ -172,6 +172,13 @@ def test_one_of_the_conversations_of_a_context_is_that_of_the_best_answer_whoeve
         assert "password is too short" in recalled or "forgot my password" in recalled
 
 
+def test_a_context_of_one_conversation_has_that_of_what_the_user_said(store: Store) -> None:
+    with Memory(store, embedder=None, settings=Settings(episodic_top_k=1)) as memory:
+        recalled = answered(memory)
+        assert "otter-52" not in recalled
+        assert recalled.count("password") == 1
+
+
 def test_an_answer_that_is_not_recalled_keeps_no_conversation_out_of_a_context(store: Store) -> None:
     with Memory(store, embedder=None, settings=Settings(episodic_top_k=2)) as memory:
         recalled = answered(memory, score=1)

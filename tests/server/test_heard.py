@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from recollect.flow.render import render
 from recollect.server import heard
-from recollect.server.heard import Heard
+from recollect.server.heard import Heard, answer_of
+from recollect.types import Message
 
 WORDS = st.lists(st.text(max_size=8), min_size=1, max_size=6)
 NOISE = st.sampled_from(
@@ -25,6 +26,7 @@ NOISE = st.sampled_from(
         b'data: {"choices": [{"index": 1, "delta": {"content": "x"}}]}',
         b'data: {"choices": {"a": 1}}',
         b'data: {"choices": [5]}',
+        b'note:{"choices": [{"index": 0, "delta": {"content": "x"}}]}',
         b'data: {"choices": [{"delta": {"tool_calls": {"a": 1}}}]}',
     ]
 )
@@ -76,6 +78,24 @@ def test_what_came_before_it_broke_off_is_there(stream: tuple[str, bytes], end: 
     assert message is None or text.startswith(message.text)
 
 
+def test_an_end_mark_cut_anywhere_is_the_end_whatever_comes_after_it() -> None:
+    sent = line("Hi") + b"\n\ndata: [DONE]\n\n"
+    for cut in range(len(sent)):
+        found = fed(sent + b": ping\n\n" * 9, [cut, *range(len(sent) - 2, len(sent) + 40)])
+        assert found.ended
+    assert fed(sent, list(range(len(sent)))).ended
+
+
+def test_of_several_choices_the_first_is_the_answer_and_an_empty_one_is_none() -> None:
+    def answered(*texts: str) -> Message | None:
+        return answer_of({"choices": [{"message": {"role": "assistant", "content": text}} for text in texts]})
+
+    first = answered("One", "Two")
+    assert first and first.text == "One"
+    assert answered("") is None
+    assert fed(b"", []).message() is None
+
+
 def test_the_end_mark_in_the_words_is_no_end() -> None:
     found = Heard()
     found.feed(line("\ndata: [DONE]\n") + b"\n\n")
@@ -86,7 +106,15 @@ def test_the_end_mark_in_the_words_is_no_end() -> None:
 
 def test_words_before_an_error_are_no_whole_answer_though_the_end_mark_follows() -> None:
     message = fed(
-        b"\n\n".join((line("Hello"), b'data: {"error": {"message": "out of memory"}}', b"data: [DONE]\n\n")), []
+        b"\n\n".join(
+            (
+                line("Hello"),
+                b'data: {"error": {"message": "out of memory"}}',
+                b'data: {"choices": [], "usage": {}}',
+                b"data: [DONE]\n\n",
+            )
+        ),
+        [],
     ).message()
     assert message is not None
     assert (message.text, message.metadata.get("partial")) == ("Hello", True)

@@ -182,7 +182,7 @@ def _packed(pieces: Iterator[Span], fits: Fits, overlaps: Fits) -> Iterator[Span
     while spans.has(new):
         last = _furthest(spans, first, new, fits)
         yield spans[first][0], spans[last][1]
-        first, new = _repeated(spans, first, last, fits, overlaps), last + 1
+        first, new = _repeated(spans, last, fits, overlaps), last + 1
 
 
 def _furthest(spans: _Spans, first: int, last: int, fits: Fits) -> int:
@@ -197,12 +197,15 @@ def _furthest(spans: _Spans, first: int, last: int, fits: Fits) -> int:
     return last
 
 
-def _repeated(spans: _Spans, first: int, last: int, fits: Fits, overlaps: Fits) -> int:
-    """The first piece of the next chunk: one of this chunk's last, as overlap and the room for a new piece allow."""
+def _repeated(spans: _Spans, last: int, fits: Fits, overlaps: Fits) -> int:
+    """The first piece of the next chunk: one of this chunk's last, as overlap and the room for a new piece allow.
+
+    It is never this chunk's first: with a new piece, this chunk would not fit.
+    """
     if not spans.has(last + 1):
         return last + 1
     end, following = spans[last][1], spans[last + 1][1]
     at = last + 1
-    while at - 1 > first and overlaps(spans[at - 1][0], end) and fits(spans[at - 1][0], following):
+    while overlaps(spans[at - 1][0], end) and fits(spans[at - 1][0], following):
         at -= 1
     return at

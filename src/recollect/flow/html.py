@@ -17,6 +17,7 @@ header hr li main nav ol p pre section summary table tbody thead tr ul
 _BLOCKS: Final = frozenset(_TEXT_BLOCKS.split())
 _MARKS: Final = {"li": "- ", **{f"h{n}": f"{'#' * n} " for n in range(1, 7)}}
 _CELLS: Final = frozenset({"td", "th"})
+_NEXT_CELL: Final = " | "
 _LIKE_A_HEADING: Final = re.compile(r"^(?=#{1,6}[ \t])", re.MULTILINE)
 """A comment in code; a blank in front of it, and it is no heading of Markdown."""
 _BLANKS: Final = re.compile(r"[ \t\r\n\f\v]+")
@@ -79,7 +80,9 @@ class _Reader:
             self._kept += tag == "pre"
             self._blocks.append([_MARKS[tag]] if tag in _MARKS else [])
         elif tag in _CELLS:
-            self._blocks[-1].append(" | " if self._blocks[-1] else "")  # an empty cell counts, too
+            row = self._blocks[-1]
+            row[-1:] = [said if said == _NEXT_CELL else said.rstrip() for said in row[-1:]]
+            row.append(_NEXT_CELL if row else "")  # an empty cell counts, too
 
     def end(self, tag: str) -> None:
         self._in_text -= tag in _TEXT and self._in_text > 0

@@ -150,9 +150,8 @@ def _ordered(runs: Sequence[int], results: Mapping[int, list[int]]) -> Iterator[
     for n, run in enumerate(runs):
         members.setdefault(run, []).append(n)
     steps = [(*members[run], *found) for run, found in results.items()]
-    late = [step for step in steps if step[-1] != step[0] + len(step) - 1]
-    homes = {step[-1]: step for step in late}
-    moved = {n for step in late for n in step}
+    homes = {step[-1]: step for step in steps}
+    moved = {n for step in steps for n in step}
     for n in range(len(runs)):
         if n in homes:
             yield from homes[n]
