@@ -197,6 +197,21 @@ def test_what_was_said_before_someone_else_spoke_is_not_meant(store: Store, laye
     assert layer.facts(ADA) == []
 
 
+@pytest.mark.parametrize("gone", [slice(2, 3), slice(2, 4), slice(3, 4)])
+def test_whoever_an_erased_message_told_of_may_be_she(store: Store, layer: Semantic, gone: slice) -> None:
+    said = talk(store, "My sister Nadia came by.", "Nice!", "My boss Eva called.", "I see.", "She lives in Bergen now.")
+    store.log.erase(TRIP, said[gone])
+    layer.catch_up(TRIP)
+    assert "sister:nadia:place" not in values(layer.facts(ADA))
+
+
+def test_an_answer_to_an_erased_question_answers_no_other(store: Store, layer: Semantic) -> None:
+    said = talk(store, "Hi.", "Where do you live?", "Bergen", "Where is your dream house?", "Oslo")
+    store.log.erase(TRIP, said[2:4])
+    layer.catch_up(TRIP)
+    assert values(layer.facts(ADA)) == {}
+
+
 def test_an_answer_longer_than_short_is_read_as_any_message() -> None:
     assert as_statement("What's your name?", "Marta" + ", hi" * MOST_ANSWERED, "") == ""
 
@@ -209,6 +224,10 @@ MORE = st.sampled_from(
         "There was a nurse as well.",
         "Write a story about a knight.",
         "Who is Adele?",
+        "The senator gave a speech.",
+        "I went on a date.",
+        "We talked to a candidate.",
+        "Her bestie is fun.",
     ]
 )
 

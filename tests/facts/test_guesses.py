@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from recollect.flow.facts import extract
 from recollect.flow.facts.guesses import as_confirmed
+from recollect.flow.facts.unfit import is_no_firm
 from recollect.layers.semantic import Semantic
 from recollect.store import Store
 from tests.facts.scores import SAID
@@ -69,6 +70,41 @@ def test_a_no_with_the_right_word_says_that(guess: str, opens: str, sure: str, n
 def test_any_other_answer_to_a_guess_says_nothing(guess: str, sure: str, answer: str) -> None:
     _, wrong, _ = GUESSES[guess]
     assert answered("hi", f"So {guess.format(wrong)}{sure}?", answer, SAID) == []
+
+
+@pytest.mark.parametrize(
+    ("guess", "answer"),
+    [
+        ("You live in Bergen", "No, I work at Siemens"),
+        ("You live in Bergen", "No, I'm from Oslo"),
+        ("You live in Bergen", "No, she lives in Oslo"),
+        ("You live in Bergen", "No, near Oslo"),
+        ("You live in Bergen", "No, Temporarily Oslo"),
+        ("You live in Bergen", "No, OMG"),
+        ("You work at Novartis", "No, I live in Rome"),
+        ("You work at Novartis", "No, Ex Google"),
+        ("You work at Novartis", "No, London"),
+        ("You work at Novartis", "No, Software Engineer"),
+        ("You're a nurse", "No, she's a doctor"),
+        ("You're 30", "No, she's 31"),
+        ("Your name is Max", "No, he's Max"),
+        ("Your name is Max", "No, He's Max"),
+        ("Your name is Max", "No, that's Tom"),
+        ("Your sister Ida lives in Bergen", "No, I live in Oslo"),
+        ("Your sister is 30", "No, I'm 30"),
+        ("Your sister's name is Ida", "No, my name is Ida"),
+    ],
+)
+def test_a_no_that_tells_something_else_puts_nothing_right(guess: str, answer: str) -> None:
+    own = extract(answer.removeprefix("No, "), SAID)
+    found = answered("hi", f"{guess}, right?", answer, SAID)
+    assert {one.key for one in found} <= {one.key for one in own}
+
+
+@given(st.sampled_from(["London", "Freelancer", "Software Engineer", "Teacher", "the UK", "OMG"]))
+def test_a_place_or_a_profession_is_no_firm(answer: str) -> None:
+    assert is_no_firm(answer.removeprefix("the "))
+    assert "company" not in {one.key for one in answered("hi", "Where do you work?", answer, SAID)}
 
 
 @given(GUESS, YES)

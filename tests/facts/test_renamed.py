@@ -11,7 +11,7 @@ from recollect.layers.semantic import Semantic
 from recollect.store import Store
 from recollect.store import open as open_store
 from tests.facts.scores import SAID
-from tests.facts.told import ADA, TRIP, say, values
+from tests.facts.told import ADA, TRIP, day, say, values
 
 NAMES = st.sampled_from(["Rex", "Max", "Luna", "Misty", "Bo", "Teddy", "Biscuit", "Mr Paws"])
 KINDS = st.sampled_from(["dog", "cat", "rabbit", "horse"])
@@ -78,6 +78,14 @@ def test_only_the_one_pet_of_that_name_is_renamed(store: Store, layer: Semantic,
     say(store, "We renamed Rex to Max.", on=1)
     layer.catch_up(TRIP)
     assert layer.facts(ADA) == known
+
+
+def test_a_pet_that_had_the_new_name_before_stays_on_record(store: Store, layer: Semantic) -> None:
+    for on, text in enumerate(("My dog Max is 7.", "My dog Rex is 3.", "Rex is now called Max.")):
+        say(store, text, on)
+    layer.catch_up(TRIP)
+    assert values(layer.facts(ADA)) == {"dog:max": "Max", "dog:max:age": "3"}
+    assert [(fact.value, fact.valid_to) for fact in layer.history(ADA, "dog:max:age")] == [("7", day(2)), ("3", None)]
 
 
 def test_a_pet_not_known_before_is_known_by_its_new_name() -> None:

@@ -42,10 +42,13 @@ def said_before(store: Store, entry: Entry) -> list[Turn]:
     """The last two turns before a user's message, the newest first.
 
     A turn with more than one message for an answer is left out, and what was before it; of the newest, there is the
-    last answer without what the user said. There is always one turn, if only of None.
+    last answer without what the user said. So is what was before an erased message. There is always one turn, if only
+    of None.
     """
     turns, reply = list[Turn](), None
-    for one in store.log.read(entry.scope, until=entry.seq - 1, limit=4, reverse=True):
+    for n, one in enumerate(store.log.read(entry.scope, until=entry.seq - 1, limit=4, reverse=True), 1):
+        if one.seq != entry.seq - n:
+            break
         if one.message.role == "user":
             turns.append((one.message, reply))
             reply = None

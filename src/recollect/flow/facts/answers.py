@@ -17,7 +17,7 @@ from recollect.flow.facts.phrases import thing
 from recollect.flow.facts.places import PLACE
 from recollect.flow.facts.profile import LANGUAGE, NO_NAME, NUMBER
 from recollect.flow.facts.roles import role
-from recollect.flow.facts.unfit import EVASIVE, NO_FIRM, NO_PLACE, PET_NAMES, is_no_name, is_no_place, is_remark
+from recollect.flow.facts.unfit import EVASIVE, NO_PLACE, PET_NAMES, is_no_firm, is_no_name, is_no_place, is_remark
 from recollect.flow.facts.voice import PRETENDED, own_words
 from recollect.flow.facts.wording import any_of, rule
 
@@ -142,8 +142,7 @@ def _is_place(answer: str) -> bool:
 
 def _is_firm(answer: str) -> bool:
     found = _FIRM.match(answer)
-    named = _ARTICLE.sub("", answer, 1)
-    return found is not None and not (is_remark(named) or _begins(named, EVASIVE | NO_FIRM | NO_PLACE))
+    return found is not None and not is_no_firm(_ARTICLE.sub("", found[1], 1))
 
 
 def _is_role(answer: str) -> bool:
@@ -317,7 +316,8 @@ def as_statement(question: str, answer: str, before: str) -> str:
     if len(answer) > MOST_ANSWERED or _PLAYED.search(question) or _PLAYED.search(before) or PRETENDED.search(before):
         return ""
     said = answer.replace("\u2019", "'").strip()
-    return as_confirmed(question.replace("\u2019", "'").rstrip(), said) or _as_answer(question, said, before)
+    confirmed = "" if _PASSING.search(said) else as_confirmed(question.replace("\u2019", "'").rstrip(), said)
+    return confirmed or _as_answer(question, said, before)
 
 
 def _as_answer(question: str, said: str, before: str) -> str:

@@ -13,11 +13,11 @@ from recollect.flow.facts.people import KEYS
 from recollect.flow.facts.places import PLACE
 from recollect.flow.facts.profile import NO_NAME, NUMBER
 from recollect.flow.facts.roles import role
-from recollect.flow.facts.unfit import EVASIVE, NO_FIRM, NO_PLACE, is_no_name, is_no_place, is_remark
+from recollect.flow.facts.unfit import EVASIVE, NO_PLACE, is_no_firm, is_no_name, is_no_place
 from recollect.flow.facts.wording import any_of, rule
 
 _CAPITAL: Final = r"(?-i:[A-Z])[\w'-]*"
-_NO_FIRM: Final = FORENAMES | NO_FIRM | NO_PLACE | KEYS.keys()
+_PEOPLE: Final = FORENAMES | KEYS.keys()
 _NAMES: Final = re.compile(rf"{_CAPITAL}(?:,? (?:(?:of|the|de|la|van|von|and|&) )?{_CAPITAL}){{0,3}}")
 _BEGINS: Final = (
     r"(?:^|[.!:\n] *)(?:(?:"
@@ -41,22 +41,22 @@ _YES: Final = rule(
     r"\s*[.!]*\s*$"
 )
 _NO: Final = rule(
-    r"\s*(?:no|nope|nah|not quite|wrong)\s*[,.!:;\u2013\u2014-]+\s*(?:(?:"
-    + any_of(
-        """no actually sorry it's it_is that's i'm i_am i_live_in i_live i_work_(?:at|for) my_name_is she's he's
-        (?:s?he_)?lives_in (?:s?he_)?works_(?:at|for) in at for an? called from"""
-    )
-    + r")[,:]? )*(?P<it>\w.{0,60}?)(?:,? (?:now|actually|please|though))?\s*[.!]*\s*$"
+    r"\s*(?:no|nope|nah|not quite|wrong)\s*[,.!:;\u2013\u2014-]+\s*(?:(?:no|actually|sorry|it's|it is)[,:]? )*"
+    r"(?P<it>\w.{0,60}?)(?:,? (?:now|actually|please|though))?\s*[.!]*\s*$"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class _Guessed:
-    """A guess, whether what it says of `it` fits, and the sentence that is true then."""
+    """A guess, whether what it says of `it` fits, the sentence that is true then, and what a "No" may say before `it`.
+
+    Before another word, as in "No, she lives in Oslo", it would be said of someone or something else.
+    """
 
     guess: re.Pattern[str]
     fits: Callable[[str], bool]
     says: str
+    leads: re.Pattern[str]
 
 
 def _is_proper(it: str) -> bool:
@@ -75,7 +75,7 @@ def _is_place(it: str) -> bool:
 
 def _is_firm(it: str) -> bool:
     named = it.removeprefix("the ")
-    return _is_proper(named) and not is_remark(named) and named.casefold().split()[0] not in _NO_FIRM
+    return _is_proper(named) and not is_no_firm(named) and named.casefold().split()[0] not in _PEOPLE
 
 
 def _is_name(it: str) -> bool:
@@ -84,7 +84,8 @@ def _is_name(it: str) -> bool:
 
 def _is_role(it: str) -> bool:
     found = role(it, 0)
-    return found is not None and found.end == len(it) and it[1:] == it[1:].lower()
+    whole = found is not None and found.end == len(it) and it[1:] == it[1:].lower()
+    return whole and "'" not in it.partition(" ")[0]
 
 
 def _is(pattern: str) -> Callable[[str], bool]:
@@ -96,24 +97,36 @@ def _guess(form: str) -> re.Pattern[str]:
     return rule(rf"{_BEGINS}{form} (?P<it>\w[\w'&., -]{{0,60}}?)(?:,? {_SURE})*\?\s*$")
 
 
+def _leads(words: str) -> re.Pattern[str]:
+    return rule(rf"\A{any_of(words)} ")
+
+
 _is_age, _is_diet = _is(rf"{NUMBER}(?: years? old)?"), _is(rf"(?:an? )?{DIETS}")
 _YOU_ARE: Final = "you(?:'re| are)(?: currently| still| now| also)?"
 _KIN: Final = rf"your (?P<kin>{'|'.join(sorted(KEYS, key=len, reverse=True))})(?P<named>,? {_CAPITAL})?"
+_IN, _AT = _leads("i_live_in i_live i'm_in in"), _leads("i_work_(?:at|for) at for")
+_AM, _A, _FROM = _leads("i'm i_am"), _leads("(?:i'm_|i_am_)?an? i'm i_am"), _leads("(?:i'm_|i_am_)?from")
+_NAMED: Final = _leads("my_name_is my_name's i'm_called i'm i_am")
+_SHE_IN, _SHE_AT = _leads("(?:s?he_lives_)?in s?he's_in"), _leads("(?:s?he_works_)?(?:at|for)")
+_SHE_IS, _SHE_IS_A = _leads("s?he(?:'s|_is)"), _leads("(?:s?he(?:'s|_is)_)?an? s?he(?:'s|_is)")
+_SHE_NAMED: Final = _leads("s?he(?:'s|_is)(?:_called|_named)? (?:his|her)_name(?:_is|'s) called")
 _GUESSED: Final = (
-    _Guessed(_guess(r"you(?: still| currently| now)? live in"), _is_place, "I live in {it}"),
-    _Guessed(_guess(rf"{_YOU_ARE} (?:based|living|located) in"), _is_place, "I live in {it}"),
-    _Guessed(_guess(rf"{_YOU_ARE} (?:originally )?from"), _is_known_place, "I'm from {it}"),
-    _Guessed(_guess(r"you(?: still| currently| now)? work (?:at|for)"), _is_firm, "I work at {it}"),
-    _Guessed(_guess(rf"{_YOU_ARE} an?"), _is_role, "I'm a {it}"),
-    _Guessed(_guess(_YOU_ARE), _is_age, "I'm {it}"),
-    _Guessed(_guess(_YOU_ARE), _is_diet, "I'm {it}"),
-    _Guessed(_guess(r"your name(?: is|'s)"), _is_name, "My name is {it}"),
-    _Guessed(_guess(rf"{_YOU_ARE} called"), _is_name, "My name is {it}"),
-    _Guessed(_guess(rf"{_KIN} lives in"), _is_place, "My {kin}{named} lives in {it}"),
-    _Guessed(_guess(rf"{_KIN} works (?:at|for)"), _is_firm, "My {kin}{named} works at {it}"),
-    _Guessed(_guess(rf"{_KIN}(?: is|'s) an?"), _is_role, "My {kin}{named} is a {it}"),
-    _Guessed(_guess(rf"{_KIN}(?: is|'s)"), _is_age, "My {kin}{named} is {it}"),
-    _Guessed(_guess(rf"{_KIN}(?:'s name is|(?: is|'s) (?:called|named))"), _is_name, "My {kin}'s name is {it}"),
+    _Guessed(_guess(r"you(?: still| currently| now)? live in"), _is_place, "I live in {it}", _IN),
+    _Guessed(_guess(rf"{_YOU_ARE} (?:based|living|located) in"), _is_place, "I live in {it}", _IN),
+    _Guessed(_guess(rf"{_YOU_ARE} (?:originally )?from"), _is_known_place, "I'm from {it}", _FROM),
+    _Guessed(_guess(r"you(?: still| currently| now)? work (?:at|for)"), _is_firm, "I work at {it}", _AT),
+    _Guessed(_guess(rf"{_YOU_ARE} an?"), _is_role, "I'm a {it}", _A),
+    _Guessed(_guess(_YOU_ARE), _is_age, "I'm {it}", _AM),
+    _Guessed(_guess(_YOU_ARE), _is_diet, "I'm {it}", _AM),
+    _Guessed(_guess(r"your name(?: is|'s)"), _is_name, "My name is {it}", _NAMED),
+    _Guessed(_guess(rf"{_YOU_ARE} called"), _is_name, "My name is {it}", _NAMED),
+    _Guessed(_guess(rf"{_KIN} lives in"), _is_place, "My {kin}{named} lives in {it}", _SHE_IN),
+    _Guessed(_guess(rf"{_KIN} works (?:at|for)"), _is_firm, "My {kin}{named} works at {it}", _SHE_AT),
+    _Guessed(_guess(rf"{_KIN}(?: is|'s) an?"), _is_role, "My {kin}{named} is a {it}", _SHE_IS_A),
+    _Guessed(_guess(rf"{_KIN}(?: is|'s)"), _is_age, "My {kin}{named} is {it}", _SHE_IS),
+    _Guessed(
+        _guess(rf"{_KIN}(?:'s name is|(?: is|'s) (?:called|named))"), _is_name, "My {kin}'s name is {it}", _SHE_NAMED
+    ),
 )
 
 
@@ -125,6 +138,6 @@ def as_confirmed(guess: str, answer: str) -> str:
     for one in _GUESSED:
         if (match := one.guess.search(guess)) and one.fits(match["it"]):
             parts = {name: part or "" for name, part in match.groupdict().items()}
-            it = no["it"] if no else match["it"]
+            it = one.leads.sub("", no["it"], 1) if no else match["it"]
             return one.says.format(**{**parts, "it": it}) if one.fits(it) else ""
     return ""

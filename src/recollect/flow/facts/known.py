@@ -220,6 +220,7 @@ class Knowing:
                     rests[gone] = (said.id,)
                     continue
                 now = _then(before, said)
+                self._end([now.key] if now.key in standing else [], said)
                 standing[now.key], rests[now.key] = now, (*rests.get(gone, ()), said.id)
                 if now.key != gone:
                     self._renamed[now.key] = gone

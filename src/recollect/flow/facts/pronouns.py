@@ -42,10 +42,11 @@ _OTHERS: Final = rule(
 _PEOPLE: Final = rule(rf"\b(?:{'|'.join(sorted({*KEYS, *PLURALS}, key=len, reverse=True))})\b")
 _SOMEONE: Final = any_of(
     """queen king prince princess president minister mayor celebrity star actress hero heroine host hostess guest
-    stranger bride groom passenger owner winner postman policeman nun monk sergeant captain"""
+    stranger bride groom passenger owner winner postman policeman nun monk sergeant captain senator judge candidate
+    tenant suspect victim witness bestie crush"""
 )
 _BROUGHT_IN: Final = rule(
-    rf"\b(?:who|whose|whom|my ex|siri|alexa|cortana|claude|{_SOMEONE}s?)\b",
+    rf"\b(?:who|whose|whom|my ex|(?:a|first|blind) date|tinder|siri|alexa|cortana|claude|{_SOMEONE}s?)\b",
     r"\b(?:new|old|older|other|young|younger|tall|blonde|pretty|nice|first|second) one\b",
 )
 """Words that may bring someone in, or ask for someone, without telling anything of them."""

@@ -8,6 +8,7 @@ from typing import Final
 from recollect.flow.facts.forenames import FORENAMES
 from recollect.flow.facts.people import KEYS
 from recollect.flow.facts.places import PLACE
+from recollect.flow.facts.roles import role
 from recollect.flow.facts.wording import word_set
 
 EVASIVE: Final = word_set(
@@ -22,16 +23,16 @@ EVASIVE: Final = word_set(
     haven't won't can't cannot refuse myself ourselves prefer rather just wait hold let's let go come say said
     stranger human person user customer guest doesnt matter dont is are was were has have had used my his her their
     our testing test and or but refund return returns order orders delivery complaint problem issue account password
-    billing invoice support agent operator representative booking"""
+    billing invoice support agent operator representative booking he's she's they're we're"""
 )
 """Words that begin no name and no place, and that are in no profession, whatever they begin with."""
 NO_PLACE: Final = word_set(
     """earth mars moon world space heaven hell home house apartment flat downtown uptown suburbs suburbia countryside
     village town city rural urban nearby close abroad overseas online internet bed office work school campus
-    everywhere outside inside upstairs downstairs north south east west remote remotely hotel europe asia africa
-    between"""
+    near under behind everywhere outside inside upstairs downstairs north south east west remote remotely hotel europe
+    asia africa between"""
 )
-NO_FIRM: Final = word_set(
+_NO_FIRM: Final = word_set(
     """home remote remotely freelance self self-employed unemployed retired hospital school office bank university
     college restaurant cafe library shop store supermarket church factory warehouse government council startup
     start-up retail construction healthcare tech technology finance insurance it hr marketing sales education
@@ -54,7 +55,7 @@ _REMARKS: Final = word_set(
     retry search find list show describe elaborate expand rewrite edit delete remove send open close print respond
     reply quickly slowly immediately asap today tomorrow tonight yesterday now soon always sometimes rarely usually
     often daily weekly monthly weekday weekdays weekend weekends mornings evenings nights hourly full part both half
-    monday tuesday wednesday thursday friday saturday sunday"""
+    monday tuesday wednesday thursday friday saturday sunday omg wtf lmao rofl smh"""
 )
 """What people say of a question, of themselves, or to the assistant."""
 _JESTS: Final = word_set(
@@ -107,3 +108,16 @@ def is_no_name(answer: str) -> bool:
 def is_no_place(answer: str) -> bool:
     """Whether an answer begins with a word that is the name of no place."""
     return not PLACE.match(answer.casefold()) and is_no_name(answer)
+
+
+def is_no_firm(answer: str) -> bool:
+    """Whether an answer, without its article, is the name of no firm: a remark, a place, a profession."""
+    small = answer.casefold()
+    first = _ANY_WORD.match(small)
+    trade = role(small, 0)
+    return (
+        is_remark(answer)
+        or (first is not None and first[0] in EVASIVE | _NO_FIRM | NO_PLACE)
+        or PLACE.fullmatch(small) is not None
+        or (trade is not None and trade.end == len(small))
+    )
