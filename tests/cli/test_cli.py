@@ -60,7 +60,7 @@ def test_doctor_erases_what_is_damaged_but_messages(file: str) -> None:
     told, refused = run("doctor", file), run(*asking)
     assert (told.exit_code, refused.exit_code) == (1, 1)
     assert json.loads(run("doctor", file, "--json").stdout)[0]["fix"] == MEND
-    assert f"recollect doctor {file} --mend" in told.stderr.replace("\n", "")
+    assert f"recollect doctor --mend --store {file}" in told.stderr.replace("\n", "")
     assert "is damaged" in refused.stderr and "`recollect doctor`" in refused.stderr
     mended = run("doctor", file, "--mend")
     assert (mended.exit_code, mended.stdout) == (0, "All is well.\n")
@@ -102,6 +102,14 @@ def test_doctor_tells_of_a_store_that_is_not_there(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "--store" in result.stderr
     assert not (tmp_path / "nowhere.db").exists()
+
+
+def test_doctor_names_the_file_it_was_given_in_what_to_do_next(tmp_path: Path) -> None:
+    file = tmp_path / "copy.db"
+    for content in (b"no store", b""):
+        file.write_bytes(content)
+        told = run("doctor", str(file)).stderr.replace("\n", "")
+        assert f"recollect restore FILE --store {file}" in told
 
 
 def test_doctor_finds_no_store_in_an_empty_file_and_begins_none(tmp_path: Path) -> None:

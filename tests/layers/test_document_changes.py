@@ -180,3 +180,13 @@ def test_a_document_that_is_changed_while_it_is_removed_is_there_whole_or_not_at
         )
         assert [passage.text for passage in other.search(ADA, "kettle")] == ["The kettle costs 30 euro."]
         assert len(theirs.records.history(ADA, "document", "prices.md")) == len(other.list(ADA)) == 1
+
+
+def test_parts_that_a_damaged_store_lost_are_back_once_their_document_is_added_again(store: Store) -> None:
+    documents = Documents(store, estimate)
+    added = documents.add(ADA, GUIDE, name="guide.md")
+    whole = documents.search(ADA, "kettle vinegar")
+    store.index.delete(ADA.owner, CHUNK, [whole[0].id])
+    assert documents.search(ADA, "kettle vinegar") != whole
+    assert documents.add(ADA, GUIDE, name="guide.md") == added
+    assert documents.search(ADA, "kettle vinegar") == whole

@@ -121,6 +121,14 @@ def test_a_message_is_found_in_whichever_session_has_it(service: Running) -> Non
     assert service.http.get("/message", params={"user": "eve", "id": kept["id"]}).status_code == 404
 
 
+def test_who_misspells_a_key_or_a_name_is_told_to_check_it(service: Running) -> None:
+    user = {"user": ADA["user"]}
+    for path, wrong in (("/facts", {"key": "seta"}), ("/documents", {"name": "gudie.md"})):
+        refused = service.http.delete(path, params={**user, **wrong})
+        assert refused.status_code == 404
+        assert set(wrong) < set(refused.json()["next"].replace(",", "").split())
+
+
 def test_the_same_idempotency_key_keeps_messages_once(service: Running) -> None:
     first = add(service, HELLO, NOTED, **{"Idempotency-Key": "one"})
     again = add(service, HELLO, NOTED, **{"Idempotency-Key": "one"})

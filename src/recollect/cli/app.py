@@ -148,13 +148,14 @@ def doctor(
 ) -> None:
     """Check engine, file, schema, log and index of a store; exit with 1 if something is wrong.
 
-    --mend erases damaged facts, summaries, parts of documents, vectors and jobs, so that the rest can be used. Messages
-    stay as they are.
+    --mend erases damaged facts, summaries, parts of documents, vectors and jobs. Messages stay.
 
     Example: recollect doctor memory.db
 
     Example: recollect doctor memory.db --mend
     """
+    if file:
+        GIVEN["store"] = file  # what is to be run next is about this one
     with opened(file or store) as opened_store:
         if mend:
             _mend(opened_store)
@@ -163,9 +164,7 @@ def doctor(
     columns = ("part", "problem", "where", "what to do")
     listed(as_json, [dataclasses.asdict(finding) for finding in findings], columns, rows, "All is well.")
     if any(finding.fix == MEND for finding in findings):
-        note(
-            f"Erase what is damaged with: {again(f'doctor {quote(file)} --mend' if file else 'doctor --mend', 'store')}"
-        )
+        note(f"Erase what is damaged with: {again('doctor --mend', 'store')}")
     raise typer.Exit(1 if findings else 0)
 
 

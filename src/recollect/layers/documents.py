@@ -82,7 +82,8 @@ class Documents:
         """Add a file (by its path) or a text, and return its document. It replaces a different one of the same name.
 
         Files can be Markdown, plain text, HTML or PDF. A file's name is its path as given; a text without a name gets
-        one from its content. A text that the user already has under another name is not kept twice.
+        one from its content. A text that the user already has under another name is not kept twice. Chunks that a
+        damaged store has lost are there again once their document is added again.
         """
         scope = _owner(scope)
         text = files.read(source) if isinstance(source, Path) else _text(source, name)
@@ -93,6 +94,8 @@ class Documents:
             if old is None and (same := self._same(scope, new)):
                 return _document(same)
             if old is not None and (_said(old), old.valid_from) == (_said(new), new.valid_from):
+                here = {item.id for item in self.store.index.get(scope, CHUNK, old.value["chunks"])}
+                self._index(scope, [_item(old, id, part) for id, part in parts.items() if id not in here])
                 return _document(old)
             return _document(self._put(scope, old, new, parts))
 
@@ -227,11 +230,14 @@ class Documents:
             kept = self.store.records.supersede(scope, old.id, new)
         else:
             kept = self.store.records.put(scope, [replace(new, id=f"{KIND} {_digest(new.key)}")])[0]
-        self.store.index.put(scope, items)
+        self._index(scope, items)
         self.store.index.delete(scope, CHUNK, sorted(had.difference(parts)))
+        return kept or new
+
+    def _index(self, scope: Scope, items: Sequence[Item]) -> None:
+        self.store.index.put(scope, items)
         if items and self.embedder:
             self.store.jobs.enqueue(scope, [job_for(self.embedder.name)])
-        return kept or new
 
     def _current(self, scope: Scope, name: str) -> Record | None:
         found = self.store.records.find(scope, kind=KIND, key=name, exact=True)

@@ -48,7 +48,7 @@ KNOWN: Final[dict[type[Exception], Known]] = {
         409,
         "read what is kept, then preview again, or give a changed message a new id or a new Idempotency-Key",
     ),
-    errors.NotFound: Known(404, "check the user, the session and the id"),
+    errors.NotFound: Known(404, "check the user, the session, and the id, name or key"),
     errors.MigrationError: Known(500, "run this version's migration on the store, or another version"),
     errors.StoreError: Known(500, "run `recollect doctor` on the server"),
     errors.RateLimited: Known(429, "try again in a moment"),

@@ -106,7 +106,11 @@ class Hits(Shown):
 
 
 class ShownErased(Shown):
-    """How much was erased, or would be."""
+    """How much was erased, or would be.
+
+    `records` are facts, summaries, documents and the like; `items` are what the index holds beside messages,
+    such as parts of documents; `jobs` is background work that waited.
+    """
 
     messages: int
     records: int

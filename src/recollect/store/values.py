@@ -252,7 +252,11 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """How much an erasure removed."""
+    """How much an erasure removed.
+
+    `records` are facts, summaries, documents and the like; `items` are what the index holds beside messages,
+    such as parts of documents; `jobs` is background work that waited.
+    """
 
     messages: int = 0
     records: int = 0
