@@ -196,6 +196,20 @@ def test_a_document_kept_without_the_places_of_its_chunks_fits_together_again(me
     assert "starts" in memory.store.records.find(ADA, kind="document")[0].value
 
 
+def test_of_a_document_that_lost_parts_the_rest_is_exported_and_that_is_told(
+    memory: Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = "# Guide\n\n" + " ".join(f"Sentence {n} says how it is done." for n in range(400))
+    memory.session("trip", user="ada").documents.add(text, name="guide")
+    (record,) = memory.store.records.find(ADA, kind="document")
+    first, *others = record.value["chunks"]
+    memory.store.index.delete(ADA, "chunk", [first])
+    assert text.endswith(told(memory)[0]["document"]["text"][-2_000:])
+    memory.store.index.delete(ADA, "chunk", others)
+    assert told(memory) == []
+    assert caplog.messages == ["the document 'guide' has lost parts: add it again, then export it again"] * 2
+
+
 def test_facts_whose_messages_are_gone_move_and_those_of_messages_are_found_anew(memory: Memory, other: Memory) -> None:
     chat = memory.session("trip", user="ada")
     chat.add("user", "I live in Lisbon.", at=NOW - timedelta(days=90))

@@ -40,7 +40,8 @@ def exported(layers: Layers, record: Record) -> tuple[str, Plain] | None:
     """A record for an export: its kind, and its content as plain data.
 
     None if it was learned from messages, belongs to no user, or does not look like what its layer writes; and where it
-    was removed since it was read: a document's text is then gone, or a message that the record cites.
+    was removed since it was read: a document's text is then gone, or a message that the record cites. Of a document of
+    which parts are lost, there is the rest.
     """
     if record.scope is None or record.scope.user is None:
         return None
@@ -51,7 +52,10 @@ def exported(layers: Layers, record: Record) -> tuple[str, Plain] | None:
         match record.kind:
             case documents.KIND:
                 document = _document(layers, record)
-                return ("document", document) if record in _now(layers, record) else None
+                there = record in _now(layers, record)
+                if there and documents.lacks_parts(record, document["text"]):
+                    log.warning("the document %r has lost parts: add it again, then export it again", record.key)
+                return ("document", document) if there and document["text"] else None
             case tools.KIND:
                 return "excerpt", _excerpt(layers, record)
             case semantic.KIND if not record.sources:

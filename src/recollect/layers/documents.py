@@ -362,6 +362,11 @@ def _text(source: str, name: str | None) -> str:
     return source
 
 
+def lacks_parts(document: Record, text: str) -> bool:
+    """Whether this is not all of a document's text: parts that were damaged may have been erased."""
+    return bool(_digest(text) != document.value["hash"])
+
+
 def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
